@@ -1,0 +1,79 @@
+// Devices, settings and figures.
+#include "instance.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace torchlean::cuda {
+
+namespace {
+
+void count(tl_instance *, uint32_t *out_count) { *out_count = device::count(); }
+
+void check_index(const char *operation, uint32_t index) {
+  if (index >= device::count()) {
+    throw Failure(TL_INVALID_ARGUMENT, std::string(operation) + ": index is " +
+                                           std::to_string(index) + ", expected less than " +
+                                           std::to_string(device::count()));
+  }
+}
+
+// An instance keeps the device that it was created on.
+void select(tl_instance *, uint32_t index) { check_index("select", index); }
+
+// Copies the members that the caller knows; struct_size itself stays the caller's.
+template <class Info>
+void copy_known(const Info &from, Info *to) {
+  const size_t known = std::min(to->struct_size, sizeof(Info));
+  check_struct_size("figures", known, sizeof(size_t));
+  std::memcpy(reinterpret_cast<std::byte *>(to) + sizeof(size_t),
+              reinterpret_cast<const std::byte *>(&from) + sizeof(size_t), known - sizeof(size_t));
+}
+
+void properties(tl_instance *instance, uint32_t index, tl_device_properties *out) {
+  check_index("properties", index);
+  tl_device_properties all{};
+  device::describe(*instance->stream, all);
+  copy_known(all, out);
+}
+
+void memory_info(tl_instance *instance, tl_memory_info *out) {
+  tl_memory_info all{};
+  all.allocated_bytes = instance->allocated_bytes.load();
+  all.reserved_bytes = all.allocated_bytes;
+  all.peak_allocated_bytes = instance->peak_allocated_bytes.load();
+  all.peak_reserved_bytes = all.peak_allocated_bytes;
+  device::memory_of_device(*instance->stream, all.device_free_bytes, all.device_total_bytes);
+  copy_known(all, out);
+}
+
+void synchronize(tl_instance *instance) { device::synchronize(*instance->stream, "synchronize"); }
+
+void empty_cache(tl_instance *) {}
+
+// Every operation so far computes each element by itself, so it is deterministic as it is.
+void set_setting(tl_instance *, tl_setting setting, uint32_t) {
+  if (setting != TL_SETTING_DETERMINISTIC) {
+    throw Failure(TL_UNSUPPORTED,
+                  "set_setting: setting " + std::to_string(setting) + " has no effect here");
+  }
+}
+
+}  // namespace
+
+const tl_device_table device_table = {
+    .struct_size = sizeof(tl_device_table),
+    .count = entry<count>,
+    .select = entry<select>,
+    .properties = entry<properties>,
+    .memory_info = entry<memory_info>,
+    .synchronize = entry<synchronize>,
+    .empty_cache = entry<empty_cache>,
+    .set_setting = entry<set_setting>,
+    .set_memory_fraction = nullptr,
+    .set_num_threads = nullptr,
+    .num_threads = nullptr,
+    .versions = nullptr,
+};
+
+}  // namespace torchlean::cuda

@@ -1,0 +1,143 @@
+// What every file of this backend shares: the instance, its storages, argument checks, entries.
+#pragma once
+
+#include "device_api.hpp"
+
+#include <torchlean/backend.hpp>
+
+#include <atomic>
+#include <cfenv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+struct tl_instance {
+  torchlean::cuda::device::Stream *stream = nullptr;
+  std::atomic<uint64_t> allocated_bytes{0};
+  std::atomic<uint64_t> peak_allocated_bytes{0};
+};
+
+// One block of device memory.
+struct tl_storage {
+  void *block = nullptr;
+  size_t bytes = 0;
+};
+
+namespace torchlean::cuda {
+
+// The core's services, set once by the entry point before anything else runs.
+inline const tl_host *host = nullptr;
+
+// ---- Storages
+// ---------------------------------------------------------------------------------------
+
+// Gives the block and the storage back.
+void release(tl_instance *instance, tl_storage *storage) noexcept;
+
+// A storage that is still ours: freed again unless handed over.
+class Result {
+ public:
+  // count * width > 0 bytes; throws, naming `operation`, if they cannot be had.
+  Result(tl_instance &instance, const char *operation, uint64_t count, size_t width);
+  ~Result();
+  Result(Result &&other) noexcept : instance_(other.instance_), storage_(other.hand_over()) {}
+  Result &operator=(Result &&) = delete;
+
+  template <class T>
+  T *elements() const {
+    return static_cast<T *>(storage_->block);
+  }
+  tl_storage *hand_over() { return std::exchange(storage_, nullptr); }
+
+ private:
+  tl_instance &instance_;
+  tl_storage *storage_;
+};
+
+template <class T>
+const T *elements(const tl_operand &operand) {
+  return static_cast<const T *>(operand.storage->block);
+}
+
+// ---- Arguments
+// --------------------------------------------------------------------------------------
+
+template <class T>
+inline constexpr tl_dtype dtype_of = sizeof(T) == sizeof(float) ? TL_FLOAT32 : TL_FLOAT64;
+
+[[noreturn]] void refuse_dtype(const char *operation, tl_dtype dtype);
+[[noreturn]] void refuse_enumerator(const char *entry, uint32_t enumerator);
+
+// Calls visitor.operator()<float or double>(); any other dtype is TL_UNSUPPORTED.
+template <class Visitor>
+void with_native(const char *operation, tl_dtype dtype, Visitor &&visitor) {
+  switch (dtype) {
+    case TL_FLOAT32: return visitor.template operator()<float>();
+    case TL_FLOAT64: return visitor.template operator()<double>();
+    default: refuse_dtype(operation, dtype);
+  }
+}
+
+// The bytes of one element; a width that the dtype cannot have is TL_INVALID_ARGUMENT.
+void check_width(const char *operation, tl_dtype dtype, uint32_t width);
+
+// The operand must be of this dtype and count, and its storage as large as it says.
+void check_operand(const char *operation, const char *argument, const tl_operand &operand,
+                   tl_dtype dtype, uint64_t count);
+
+// Parameter structures only grow: at least `expected` bytes must be there.
+void check_struct_size(const char *operation, size_t actual, size_t expected);
+
+// ---- Entries
+// ----------------------------------------------------------------------------------------
+
+// Default rounding, no flush to zero, no traps, whatever the caller's thread had; put back at the
+// end.
+class DefaultFloatingPoint {
+ public:
+  DefaultFloatingPoint() {
+    std::fegetenv(&callers_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatingPoint() { std::fesetenv(&callers_); }
+  DefaultFloatingPoint(const DefaultFloatingPoint &) = delete;
+  DefaultFloatingPoint &operator=(const DefaultFloatingPoint &) = delete;
+
+ private:
+  std::fenv_t callers_{};
+};
+
+namespace detail {
+
+inline tl_status translate() noexcept { return status_of_current_exception(*host); }
+
+template <auto Function>
+struct InDefaultFloatingPoint;
+
+template <class... Arguments, void (*Function)(Arguments...)>
+struct InDefaultFloatingPoint<Function> {
+  static void call(Arguments... arguments) {
+    const DefaultFloatingPoint environment;
+    Function(arguments...);
+  }
+};
+
+}  // namespace detail
+
+// The table's entry for a `void Function(arguments...)` that reports failure by throwing.
+template <auto Function>
+inline constexpr auto entry =
+    guarded<&detail::InDefaultFloatingPoint<Function>::call, &detail::translate>;
+
+// ---- Families, each in the file of its name
+// ---------------------------------------------------------
+
+extern const tl_device_table device_table;
+extern const tl_memory_table memory_table;
+extern const tl_transfer_table transfer_table;
+extern const tl_elementwise_table elementwise_table;
+extern const tl_optimizer_table optimizer_table;
+extern const tl_view_table view_table;
+
+}  // namespace torchlean::cuda

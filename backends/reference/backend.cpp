@@ -1,0 +1,103 @@
+// The reference backend: its entry point, its table, and the life of an instance.
+#include "reference.hpp"
+
+#include <mpfr.h>
+
+TL_BACKEND_NOTE("reference", TL_NOTE_FOR_CHECKING, "", "", "");
+
+namespace torchlean::reference {
+
+const tl_host *host = nullptr;
+
+namespace {
+
+void create_instance(const tl_create_options *options, tl_instance **out) {
+  const char *const name = known_part("options", options).device;
+  expect_given("options.device", name);
+  expect_given("out", out);
+  const std::string device = name;
+  if (!device.empty() && device != "cpu")
+    throw Failure(TL_UNAVAILABLE, "device is \"" + device + "\", expected \"cpu\"");
+  if (!mpfr_buildopt_tls_p())
+    throw Failure(TL_UNAVAILABLE, "this MPFR library was built without support for threads");
+  *out = new tl_instance();
+}
+
+tl_status create_status() noexcept { return status_of_current_exception(*host); }
+
+void destroy(tl_instance *instance) { delete instance; }
+
+tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype);
+
+const BackendVTable vtable = {
+    .struct_size = sizeof(BackendVTable),
+    .magic = TL_BACKEND_MAGIC,
+    .abi_version = TL_ABI_VERSION,
+    .name = "reference",
+    .version = "0.1.0",
+    .library = "MPFR " MPFR_VERSION_STRING,
+    .create = guarded<&create_instance, &create_status>,
+    .destroy = destroy,
+    .supports = supports,
+    .device = &device_table,
+    .memory = &memory_table,
+    .transfer = &transfer_table,
+    .random = &random_table,
+    .elementwise = &elementwise_table,
+    .optimizer = &optimizer_table,
+    .reduction = &reduction_table,
+    .view = &view_table,
+    .indexing = nullptr,
+    .matmul = &matmul_table,
+    .normalization = nullptr,
+    .loss = nullptr,
+    .fourier = nullptr,
+    .scan = nullptr,
+    .convolution = nullptr,
+    .pooling = nullptr,
+};
+
+// Is there a kernel? Each one knows all enumerators of its entry.
+bool has_entry(tl_operation operation) {
+  switch (operation) {
+#define TL_OPERATION(name, family, entry, ...) \
+  case TL_OP_##name:                           \
+    return vtable.family != nullptr && vtable.family->entry != nullptr;
+#include <torchlean/operations.def>
+#undef TL_OPERATION
+    default: return false;
+  }
+}
+
+// Encoded words are moved, never computed with; dgemm computes on arrays of doubles.
+bool takes(tl_operation operation, tl_dtype dtype) {
+  switch (operation) {
+    case TL_OP_upload_encoded:
+    case TL_OP_download_encoded: return dtype == TL_ENCODED;
+    case TL_OP_zeros_like:
+    case TL_OP_copy:
+    case TL_OP_duplicate:
+    case TL_OP_concat1d:
+    case TL_OP_slice1d: return dtype < TL_DTYPE_COUNT;
+    case TL_OP_dgemm: return dtype == TL_FLOAT64;
+    default: return dtype == TL_FLOAT32 || dtype == TL_FLOAT64;
+  }
+}
+
+tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
+  if (has_entry(operation) && takes(operation, dtype)) return TL_OK;
+  host->set_error("the reference backend does not have this operation for this dtype");
+  return TL_UNSUPPORTED;
+}
+
+}  // namespace
+}  // namespace torchlean::reference
+
+extern "C" const BackendVTable *torchlean_backend_entry(const tl_host *host) {
+  if (host->abi_version != TL_ABI_VERSION || host->struct_size < sizeof(tl_host)) {
+    host->set_error("reference: core and backend are of different builds, and ABI 0 is not frozen");
+    return nullptr;
+  }
+  torchlean::reference::host = host;
+  return &torchlean::reference::vtable;
+}

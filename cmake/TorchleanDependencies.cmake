@@ -1,0 +1,86 @@
+# Everything that is not ours, as targets. Required parts stop the configuration with the package
+# to install; optional ones are left out with one line.
+include_guard(GLOBAL)
+
+# torchlean_require_header(<header> <Debian package>)
+function(torchlean_require_header header package)
+  string(MAKE_C_IDENTIFIER "TORCHLEAN_HAVE_${header}" variable)
+  find_path(${variable} ${header})
+  mark_as_advanced(${variable})
+  if(NOT ${variable})
+    message(FATAL_ERROR "torchlean: ${header} not found; on Debian: apt-get install ${package}")
+  endif()
+endfunction()
+
+torchlean_require_header(boost/dll/shared_library.hpp libboost-dev)
+torchlean_require_header(spdlog/spdlog.h libspdlog-dev)
+torchlean_require_header(fmt/format.h libfmt-dev)
+torchlean_require_header(CLI/CLI.hpp libcli11-dev)
+torchlean_require_header(nlohmann/json.hpp nlohmann-json3-dev)
+torchlean_require_header(mpfr.h libmpfr-dev)
+
+# spdlog and fmt, header-only: a shared spdlog would bring its own libstdc++ into a Lean process.
+add_library(torchlean_logging INTERFACE)
+target_compile_definitions(torchlean_logging INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+
+# Boost.DLL on std::filesystem and std::error_code.
+add_library(torchlean_dll INTERFACE)
+target_compile_definitions(torchlean_dll INTERFACE BOOST_DLL_USE_STD_FS)
+target_link_libraries(torchlean_dll INTERFACE ${CMAKE_DL_LIBS})
+
+add_library(torchlean_mpfr INTERFACE)
+target_link_libraries(torchlean_mpfr INTERFACE mpfr gmp)
+
+find_package(Threads REQUIRED)
+
+if(TORCHLEAN_TESTS)
+  torchlean_require_header(doctest/doctest.h doctest-dev)
+endif()
+
+if(TORCHLEAN_BENCH)
+  find_package(benchmark QUIET)
+  if(NOT benchmark_FOUND)
+    torchlean_left_out("benchmarks" "Google Benchmark not found (Debian: libbenchmark-dev)")
+    set(TORCHLEAN_BENCH OFF)
+  endif()
+endif()
+
+if(NOT TORCHLEAN_LIBTORCH)
+  torchlean_left_out("libtorch backend" "TORCHLEAN_LIBTORCH='${TORCHLEAN_LIBTORCH}' names no folder")
+else()
+  find_package(LibTorch)
+  if(NOT LibTorch_FOUND) # a folder was named, so going on without it would surprise
+    message(FATAL_ERROR "torchlean: no usable LibTorch in TORCHLEAN_LIBTORCH=${TORCHLEAN_LIBTORCH}: "
+                        "${LibTorch_REASON}")
+  endif()
+endif()
+
+# Sets TORCHLEAN_CUDA_FOUND and TORCHLEAN_NVCC.
+set(TORCHLEAN_CUDA_FOUND FALSE)
+if(NOT TORCHLEAN_CUDA)
+  torchlean_left_out("cuda-native backend" "TORCHLEAN_CUDA=${TORCHLEAN_CUDA}")
+else()
+  find_program(TORCHLEAN_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+               PATH_SUFFIXES bin)
+  mark_as_advanced(TORCHLEAN_NVCC)
+  if(TORCHLEAN_NVCC)
+    set(TORCHLEAN_CUDA_FOUND TRUE)
+  elseif(TORCHLEAN_CUDA STREQUAL "AUTO")
+    torchlean_left_out("cuda-native backend" "nvcc not found (CUDA Toolkit)")
+  else()
+    message(FATAL_ERROR "torchlean: TORCHLEAN_CUDA=${TORCHLEAN_CUDA}, but nvcc was not found")
+  endif()
+endif()
+
+# Imported target Lean::shared, when a Lean runtime is at hand.
+set(TORCHLEAN_LEAN_RUNTIME_FOUND FALSE)
+if(NOT TORCHLEAN_LEAN_RUNTIME)
+  torchlean_left_out("tests in a real Lean process" "TORCHLEAN_LEAN_RUNTIME names no folder")
+elseif(NOT EXISTS ${TORCHLEAN_LEAN_RUNTIME}/libleanshared.so)
+  message(FATAL_ERROR "torchlean: no libleanshared.so in TORCHLEAN_LEAN_RUNTIME=${TORCHLEAN_LEAN_RUNTIME}")
+else()
+  set(TORCHLEAN_LEAN_RUNTIME_FOUND TRUE)
+  add_library(Lean::shared SHARED IMPORTED GLOBAL)
+  set_target_properties(Lean::shared PROPERTIES
+    IMPORTED_LOCATION ${TORCHLEAN_LEAN_RUNTIME}/libleanshared.so)
+endif()

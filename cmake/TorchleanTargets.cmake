@@ -1,0 +1,144 @@
+# How our own libraries, backends and tests are built.
+include_guard(GLOBAL)
+
+# The public headers.
+add_library(torchlean_headers INTERFACE)
+add_library(torchlean::headers ALIAS torchlean_headers)
+target_include_directories(torchlean_headers INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(torchlean_headers PROPERTIES EXPORT_NAME headers)
+
+# The flags of everything that we compile (nvcc is told its own).
+add_library(torchlean_build_options INTERFACE)
+set(own_code $<COMPILE_LANGUAGE:C,CXX>)
+set(own_cxx $<COMPILE_LANGUAGE:CXX>)
+target_compile_options(torchlean_build_options INTERFACE
+  "$<${own_code}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wundef;-Wformat=2;-Wvla>"
+  "$<${own_code}:-Wcast-align;-Wpointer-arith;-Wlogical-op;-Wduplicated-cond>"
+  "$<${own_cxx}:-Wnon-virtual-dtor;-Woverloaded-virtual;-Wextra-semi;-Wsuggest-override>"
+  "$<$<AND:${own_code},$<BOOL:${TORCHLEAN_WERROR}>>:-Werror>"
+  # Results are specified bit for bit: no contraction to FMA, no relaxed arithmetic.
+  "$<${own_code}:-ffp-contract=off;-fno-fast-math>"
+  "$<${own_code}:-fPIC;-fvisibility=hidden>"
+  "$<${own_cxx}:-fvisibility-inlines-hidden>"
+  # No machine's folders in what we ship; cached objects serve every clone.
+  "$<${own_code}:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>")
+if(TORCHLEAN_SANITIZE STREQUAL "address")
+  set(sanitizer -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+elseif(TORCHLEAN_SANITIZE STREQUAL "thread")
+  set(sanitizer -fsanitize=thread)
+endif()
+if(TORCHLEAN_SANITIZE)
+  target_compile_options(torchlean_build_options INTERFACE
+    "$<${own_code}:${sanitizer};-fno-omit-frame-pointer>")
+  target_link_options(torchlean_build_options INTERFACE ${sanitizer})
+  torchlean_left_out("isolation of the C++ runtime"
+                     "a sanitizer needs the shared one (TORCHLEAN_SANITIZE=${TORCHLEAN_SANITIZE})")
+endif()
+
+# torchlean_export_only(<target> <version script>): only the symbols that the script names leave it.
+function(torchlean_export_only target script)
+  get_filename_component(script ${script} ABSOLUTE)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${script})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+endfunction()
+
+# torchlean_isolate_cxx_runtime(<target> [<version script>]): links libstdc++ and libgcc statically
+# and hides them. In a Lean process a shared libstdc++ may bind to Lean's unwinder and abort on its
+# first throw (docs/architecture.md); a library treated so needs nothing but libc. It can never be
+# unloaded, since its thread-local destructors could run later.
+function(torchlean_isolate_cxx_runtime target)
+  if(ARGC GREATER 1)
+    torchlean_export_only(${target} ${ARGV1})
+  endif()
+  target_link_options(${target} PRIVATE LINKER:-z,nodelete)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "") # it needs none
+  if(NOT TORCHLEAN_SANITIZE)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc
+      LINKER:--exclude-libs,ALL LINKER:-Bsymbolic LINKER:-z,defs)
+  endif()
+endfunction()
+
+# torchlean_add_backend(<name> SOURCES <file>... [LIBRARIES <target>...] [STATIC_CXX]
+#                       [RUN_PATHS <folder>...] [DIRECTORY <folder>])
+# Target torchlean_backend_<name>, file torchlean_<name>.so, exporting torchlean_backend_entry only.
+# STATIC_CXX isolates its C++ runtime: for backends that link no shared C++ library.
+# RUN_PATHS are absolute folders of foreign libraries, for this backend and what it loads.
+# DIRECTORY puts it there instead of among the backends, and it is not installed (tests).
+function(torchlean_add_backend name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC_CXX" "DIRECTORY" "SOURCES;LIBRARIES;RUN_PATHS")
+  set(target torchlean_backend_${name})
+  add_library(${target} MODULE ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE torchlean_headers torchlean_build_options ${arg_LIBRARIES})
+  if(arg_STATIC_CXX)
+    torchlean_isolate_cxx_runtime(${target} ${PROJECT_SOURCE_DIR}/cmake/backend.map)
+  else()
+    torchlean_export_only(${target} ${PROJECT_SOURCE_DIR}/cmake/backend.map)
+    if(NOT TORCHLEAN_SANITIZE)
+      target_link_options(${target} PRIVATE LINKER:-z,defs)
+    endif()
+  endif()
+  if(arg_RUN_PATHS)
+    # RPATH rather than RUNPATH: it also serves the foreign libraries' own dependencies.
+    target_link_options(${target} PRIVATE LINKER:--disable-new-dtags)
+  endif()
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" OUTPUT_NAME torchlean_${name}
+    LIBRARY_OUTPUT_DIRECTORY ${TORCHLEAN_BACKEND_OUTPUT_DIR}
+    INSTALL_RPATH "$ORIGIN;${arg_RUN_PATHS}" BUILD_WITH_INSTALL_RPATH ON)
+  if(arg_DIRECTORY)
+    set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${arg_DIRECTORY})
+  else()
+    install(TARGETS ${target} LIBRARY DESTINATION ${TORCHLEAN_BACKEND_INSTALL_DIR})
+  endif()
+endfunction()
+
+# torchlean_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...]
+#                    [ENVIRONMENT <name=value>...] [ARGS <argument>...] [TIMEOUT <seconds>]
+#                    [PLAIN] [LONG] [SERIAL])
+# A doctest program <build>/tests/bin/<name> and its test. The labels asan and tsan make it run in
+# those presets too. PLAIN: the source has its own main and no doctest. LONG: a second test
+# <name>.long, label long, for `./dev test --long`, has TL_TEST_LONG=1 set and an hour's time.
+# SERIAL: nothing else runs beside it (it measures time).
+function(torchlean_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG;SERIAL" "TIMEOUT"
+                        "SOURCES;LIBRARIES;LABELS;ENVIRONMENT;ARGS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE torchlean_headers torchlean_build_options ${arg_LIBRARIES})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin
+    BUILD_WITH_INSTALL_RPATH OFF INSTALL_RPATH "")
+  if(NOT arg_PLAIN)
+    if(NOT TARGET torchlean_doctest)
+      add_library(torchlean_doctest STATIC ${PROJECT_SOURCE_DIR}/cmake/doctest_main.cpp)
+      target_link_libraries(torchlean_doctest PRIVATE torchlean_build_options)
+    endif()
+    target_link_libraries(${name} PRIVATE torchlean_doctest)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}"
+    RUN_SERIAL ${arg_SERIAL})
+  if(arg_LONG)
+    add_test(NAME ${name}.long COMMAND ${name} ${arg_ARGS})
+    set_tests_properties(${name}.long PROPERTIES
+      TIMEOUT 3600 LABELS long ENVIRONMENT "${arg_ENVIRONMENT};TL_TEST_LONG=1"
+      RUN_SERIAL ${arg_SERIAL})
+  endif()
+endfunction()
+
+# torchlean_add_benchmark(<name> SOURCES <file>... [LIBRARIES <target>...])
+# A Google Benchmark program <build>/bench/bin/<name>, which `./dev bench` runs.
+function(torchlean_add_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE torchlean_headers torchlean_build_options ${arg_LIBRARIES}
+    benchmark::benchmark)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench/bin
+    BUILD_WITH_INSTALL_RPATH OFF INSTALL_RPATH "")
+endfunction()

@@ -1,0 +1,145 @@
+// Helpers for backends and layers written in C++: the list of all entries, catch-all wrappers,
+// errors.
+//
+// Header only; nothing in here crosses the ABI. A backend in another language needs backend.h
+// alone.
+#pragma once
+
+#include <torchlean/backend.h>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace torchlean {
+
+// One entry of the table: which sub-table of BackendVTable, which member of it, and their names.
+// `(vtable.*family)->*member` is its function pointer.
+template <auto Family, auto Member>
+struct Entry {
+  static constexpr auto family = Family;
+  static constexpr auto member = Member;
+  const char *family_name;
+  const char *name;
+};
+
+// Calls visit(Entry<...>) for every entry of every family, in the order of backend.h. The core
+// checks at compile time that none is missing.
+template <class Visitor>
+constexpr void for_each_entry(Visitor &&visit) {
+  visit(Entry<&BackendVTable::device, &tl_device_table::count>{"device", "count"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::select>{"device", "select"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::properties>{"device", "properties"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::memory_info>{"device", "memory_info"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::synchronize>{"device", "synchronize"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::empty_cache>{"device", "empty_cache"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::set_setting>{"device", "set_setting"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::set_memory_fraction>{
+      "device", "set_memory_fraction"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::set_num_threads>{"device",
+                                                                         "set_num_threads"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::num_threads>{"device", "num_threads"});
+  visit(Entry<&BackendVTable::device, &tl_device_table::versions>{"device", "versions"});
+  visit(Entry<&BackendVTable::memory, &tl_memory_table::release>{"memory", "release"});
+  visit(Entry<&BackendVTable::memory, &tl_memory_table::fill>{"memory", "fill"});
+  visit(Entry<&BackendVTable::memory, &tl_memory_table::copy>{"memory", "copy"});
+  visit(Entry<&BackendVTable::transfer, &tl_transfer_table::upload>{"transfer", "upload"});
+  visit(Entry<&BackendVTable::transfer, &tl_transfer_table::download>{"transfer", "download"});
+  visit(Entry<&BackendVTable::random, &tl_random_table::generate>{"random", "generate"});
+  visit(Entry<&BackendVTable::elementwise, &tl_elementwise_table::unary>{"elementwise", "unary"});
+  visit(Entry<&BackendVTable::elementwise, &tl_elementwise_table::binary>{"elementwise", "binary"});
+  visit(Entry<&BackendVTable::elementwise, &tl_elementwise_table::select_bwd>{"elementwise",
+                                                                              "select_bwd"});
+  visit(Entry<&BackendVTable::optimizer, &tl_optimizer_table::adam_step>{"optimizer", "adam_step"});
+  visit(Entry<&BackendVTable::reduction, &tl_reduction_table::reduce>{"reduction", "reduce"});
+  visit(Entry<&BackendVTable::reduction, &tl_reduction_table::sum_to_shape>{"reduction",
+                                                                            "sum_to_shape"});
+  visit(Entry<&BackendVTable::reduction, &tl_reduction_table::row_mask>{"reduction", "row_mask"});
+  visit(Entry<&BackendVTable::view, &tl_view_table::concat>{"view", "concat"});
+  visit(Entry<&BackendVTable::view, &tl_view_table::slice>{"view", "slice"});
+  visit(Entry<&BackendVTable::view, &tl_view_table::broadcast>{"view", "broadcast"});
+  visit(Entry<&BackendVTable::view, &tl_view_table::swap>{"view", "swap"});
+  visit(
+      Entry<&BackendVTable::indexing, &tl_indexing_table::gather_rows>{"indexing", "gather_rows"});
+  visit(Entry<&BackendVTable::indexing, &tl_indexing_table::scatter_add_rows>{"indexing",
+                                                                              "scatter_add_rows"});
+  visit(Entry<&BackendVTable::matmul, &tl_matmul_table::bmm>{"matmul", "bmm"});
+  visit(Entry<&BackendVTable::matmul, &tl_matmul_table::bmm_scaled>{"matmul", "bmm_scaled"});
+  visit(Entry<&BackendVTable::matmul, &tl_matmul_table::dgemm>{"matmul", "dgemm"});
+  visit(Entry<&BackendVTable::normalization, &tl_normalization_table::softmax>{"normalization",
+                                                                               "softmax"});
+  visit(Entry<&BackendVTable::normalization, &tl_normalization_table::masked_softmax>{
+      "normalization", "masked_softmax"});
+  visit(Entry<&BackendVTable::normalization, &tl_normalization_table::layer_norm>{"normalization",
+                                                                                  "layer_norm"});
+  visit(Entry<&BackendVTable::normalization, &tl_normalization_table::layer_norm_bwd>{
+      "normalization", "layer_norm_bwd"});
+  visit(Entry<&BackendVTable::loss, &tl_loss_table::loss>{"loss", "loss"});
+  visit(Entry<&BackendVTable::fourier, &tl_fourier_table::transform>{"fourier", "transform"});
+  visit(Entry<&BackendVTable::scan, &tl_scan_table::forward>{"scan", "forward"});
+  visit(Entry<&BackendVTable::scan, &tl_scan_table::backward>{"scan", "backward"});
+  visit(
+      Entry<&BackendVTable::convolution, &tl_convolution_table::forward>{"convolution", "forward"});
+  visit(Entry<&BackendVTable::convolution, &tl_convolution_table::backward>{"convolution",
+                                                                            "backward"});
+  visit(Entry<&BackendVTable::pooling, &tl_pooling_table::forward>{"pooling", "forward"});
+  visit(Entry<&BackendVTable::pooling, &tl_pooling_table::backward>{"pooling", "backward"});
+}
+
+// What a kernel throws to end its call with a status and a text.
+class Failure : public std::exception {
+ public:
+  Failure(tl_status status, std::string text) : status_(status), text_(std::move(text)) {}
+  tl_status status() const noexcept { return status_; }
+  const char *what() const noexcept override { return text_.c_str(); }
+
+ private:
+  tl_status status_;
+  std::string text_;
+};
+
+// Turns the exception under way into a status, leaving its text with the host. Backends whose
+// library has exceptions of its own (out of memory, device lost) catch those first and end here.
+inline tl_status status_of_current_exception(const tl_host &host) noexcept {
+  try {
+    throw;
+  } catch (const Failure &failure) {
+    host.set_error(failure.what());
+    return failure.status();
+  } catch (const std::bad_alloc &) {
+    host.set_error("host memory is exhausted");
+    return TL_OUT_OF_MEMORY;
+  } catch (const std::exception &error) {
+    host.set_error(error.what());
+    return TL_INTERNAL;
+  } catch (...) {
+    host.set_error("an exception of unknown type");
+    return TL_INTERNAL;
+  }
+}
+
+namespace detail {
+template <auto Function, auto Translate>
+struct Guarded;
+
+template <class... Arguments, void (*Function)(Arguments...), auto Translate>
+struct Guarded<Function, Translate> {
+  static tl_status call(Arguments... arguments) noexcept {
+    try {
+      Function(arguments...);
+      return TL_OK;
+    } catch (...) {
+      return Translate();
+    }
+  }
+};
+}  // namespace detail
+
+// The entry for a kernel `void Function(arguments...)` that reports failure by throwing.
+// Translate() is called inside the catch-all and returns the status: usually
+// status_of_current_exception(host).
+template <auto Function, auto Translate>
+inline constexpr auto guarded = &detail::Guarded<Function, Translate>::call;
+
+}  // namespace torchlean

@@ -1,0 +1,173 @@
+// Starting, stopping, and the life of opened backends.
+#include "selection/runtime.hpp"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "buffers/counters.hpp"
+#include "buffers/gate.hpp"
+#include "loader/attempts.hpp"
+#include "loader/candidates.hpp"
+#include "loader/open.hpp"
+#include "selection/settings.hpp"
+#include "selection/variables.hpp"
+#include "status/error.hpp"
+#include "status/log.hpp"
+#include "status/structs.hpp"
+
+namespace torchlean {
+namespace {
+
+std::atomic<Runtime *> running{nullptr};
+std::mutex start_mutex;
+
+void close_gate() { gate().close(); }
+
+// Exit handlers run in reverse order: registered after a library was opened, ours runs before that
+// library's own teardown. Hence once more after each opening; closing twice is harmless.
+void close_gate_at_exit() {
+  std::atexit(close_gate);
+  std::at_quick_exit(close_gate);
+}
+
+tl_log_level log_level(std::string_view name) {
+  if (name == "debug") return TL_LOG_DEBUG;
+  if (name == "info") return TL_LOG_INFO;
+  if (name == "error") return TL_LOG_ERROR;
+  if (name == "off") return TL_LOG_OFF;
+  return TL_LOG_WARN;
+}
+
+Runtime *make_runtime() {
+  pthread_atfork(nullptr, nullptr, [] { gate().mark_forked(); });
+  set_log_level(log_level(option("TORCHLEAN_LOG")));
+  for (const std::string &sentence : misspelt_variables()) log(TL_LOG_WARN, sentence);
+  if (!ignored_variables().empty()) {
+    log(TL_LOG_WARN, "ignored in a process with raised privileges: " + ignored_variables());
+  }
+  auto *runtime = new Runtime;
+  settings::initialize(runtime->settings);
+  runtime->is_synchronous = option("TORCHLEAN_SYNCHRONOUS") == "1";
+  runtime->choice = choose_backend();
+  settings::adopt(*runtime, runtime->serving());
+  if (runtime->choice.is_slow && option("TORCHLEAN_BACKEND") == "auto") {
+    log(TL_LOG_WARN, "the " + runtime->serving().name +
+                         " backend serves: it is made for checking results and slow");
+  }
+  close_gate_at_exit();
+  return runtime;
+}
+
+}  // namespace
+
+Runtime *started_runtime(const char *operation) noexcept {
+  if (Runtime *runtime = running.load(std::memory_order_acquire)) return runtime;
+  if (!gate().is_open()) {
+    gate().refusal(operation);
+    return nullptr;
+  }
+  try {
+    const std::lock_guard guard(start_mutex);
+    if (running.load(std::memory_order_relaxed) == nullptr) {
+      running.store(make_runtime(), std::memory_order_release);
+    }
+  } catch (...) {
+    status_of_current_exception(operation);
+    return nullptr;
+  }
+  return running.load(std::memory_order_acquire);
+}
+
+tl_backend *current_backend(const char *operation) noexcept {
+  if (Backend *chosen = thread_state().backend) return static_cast<tl_backend *>(chosen);
+  Runtime *runtime = started_runtime(operation);
+  return runtime == nullptr ? nullptr : runtime->choice.backend;
+}
+
+bool is_synchronous() noexcept {
+  const Runtime *runtime = running.load(std::memory_order_relaxed);
+  return runtime != nullptr && runtime->is_synchronous;
+}
+
+}  // namespace torchlean
+
+using namespace torchlean;
+
+extern "C" {
+
+tl_status tl_start(void) {
+  if (started_runtime("start") == nullptr) return TL_UNAVAILABLE;
+  return gate().is_open() ? TL_OK : gate().refusal("start");
+}
+
+void tl_shutdown(void) { gate().close(); }
+
+tl_runtime_state tl_runtime_status(void) {
+  const GateEntry inside;
+  Runtime *runtime = inside ? started_runtime("runtime_status") : nullptr;
+  if (runtime == nullptr || runtime->serving().is_null) return TL_NOT_LINKED;
+  Backend &backend = runtime->serving();
+  std::uint32_t devices = 0;
+  const bool usable = !backend.is_lost.load(std::memory_order_relaxed) &&
+                      backend.device.count(backend.instance, &devices) == TL_OK && devices > 0;
+  return usable ? TL_NATIVE_AVAILABLE : TL_NATIVE_UNAVAILABLE;
+}
+
+tl_status tl_backend_open(const char *name_or_path, const char *device, tl_backend **out) {
+  if (name_or_path == nullptr || *name_or_path == '\0' || out == nullptr) {
+    return fail(TL_INVALID_ARGUMENT, "backend_open: {}",
+                out == nullptr ? "out is NULL" : "expected a backend's name or an absolute path");
+  }
+  const GateEntry inside;
+  if (!inside) return gate().refusal("backend_open");
+  return guard("backend_open", [&]() -> tl_status {
+    Runtime *runtime = started_runtime("backend_open");
+    if (runtime == nullptr) return TL_UNAVAILABLE;
+    std::string reason;
+    tl_backend *backend = open_by_name(name_or_path, device == nullptr ? "" : device, reason);
+    if (backend == nullptr) return fail(TL_UNAVAILABLE, "backend_open: {}", reason);
+    close_gate_at_exit();
+    settings::adopt(*runtime, *backend);
+    *out = backend;
+    return TL_OK;
+  });
+}
+
+void tl_backend_close(tl_backend *backend) {
+  if (backend == nullptr) return;
+  const GateEntry inside;
+  if (!inside) return;
+  settings::forget(*backend);
+  if (thread_state().backend == backend) thread_state().backend = nullptr;
+  if (counters::close(*backend)) backend->destroy();
+}
+
+tl_backend *tl_set_thread_backend(tl_backend *backend) {
+  ThreadState &thread = thread_state();
+  auto *former = static_cast<tl_backend *>(thread.backend);
+  thread.backend = backend;
+  return former;
+}
+
+tl_status tl_get_runtime_info(tl_runtime_info *out) {
+  return guard("runtime_info", [&]() -> tl_status {
+    const Runtime *runtime = started_runtime("runtime_info");
+    if (runtime == nullptr) return TL_UNAVAILABLE;
+    const BindingReport binding = binding_report();
+    return write_struct(
+        "runtime_info", out,
+        {.struct_size = 0,
+         .state = tl_runtime_status(),
+         .is_slow = runtime->choice.is_slow ? 1U : 0U,
+         .asked = variable("TORCHLEAN_BACKEND").is_set ? option("TORCHLEAN_BACKEND").c_str() : "",
+         .reason = runtime->choice.reason.c_str(),
+         .binding = binding.mode,
+         .binding_reason = intern(binding.reason),
+         .core_path = intern(core_path().string()),
+         .ignored = ignored_variables().c_str()});
+  });
+}
+
+}  // extern "C"

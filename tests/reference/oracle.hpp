@@ -1,0 +1,64 @@
+// What the tests compare with: MPFR in plenty of digits, and random numbers of every kind.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <type_traits>
+
+#include <mpfr.h>
+
+namespace torchlean::test {
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+// The same bits, or both NaN.
+template <class T>
+bool same(T a, T b) {
+  return (std::isnan(a) && std::isnan(b)) || std::bit_cast<Bits<T>>(a) == std::bit_cast<Bits<T>>(b);
+}
+
+// A number of MPFR's whose precision leaves nothing to be rounded before the end.
+class Wide {
+ public:
+  explicit Wide(mpfr_prec_t precision) {
+    mpfr_init2(value, precision);
+    mpfr_set_zero(value, 1);
+  }
+  ~Wide() { mpfr_clear(value); }
+  Wide(const Wide &) = delete;
+  Wide &operator=(const Wide &) = delete;
+
+  template <class T>
+  T rounded() const {
+    if constexpr (sizeof(T) == 4)
+      return mpfr_get_flt(value, MPFR_RNDN);
+    else
+      return mpfr_get_d(value, MPFR_RNDN);
+  }
+
+  mpfr_t value;
+};
+
+// Every bit pattern is equally likely: all magnitudes, subnormals, infinities, NaN.
+template <class T>
+T any_pattern(std::mt19937_64 &random) {
+  return std::bit_cast<T>(static_cast<Bits<T>>(random()));
+}
+
+template <class T>
+T any_finite(std::mt19937_64 &random) {
+  for (;;)
+    if (const T x = any_pattern<T>(random); std::isfinite(x)) return x;
+}
+
+// How many samples: more in long runs.
+inline int samples(int usual) {
+  return std::getenv("TL_TEST_LONG") != nullptr ? 50 * usual : usual;
+}
+
+}  // namespace torchlean::test

@@ -1,0 +1,186 @@
+// The `torchlean` command seen from outside: exit codes (T1), what it prints, what it opens (L11).
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <sstream>
+
+#include "support/process.hpp"
+
+using nlohmann::json;
+using torchlean_test::Finished;
+using torchlean_test::run;
+
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+Finished torchlean(std::vector<std::string> arguments, const Environment &environment = {}) {
+  arguments.insert(arguments.begin(), TORCHLEAN);
+  return run(arguments, environment);
+}
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The dynamic loader's own list of files opened.
+bool opens_a_backend(const std::vector<std::string> &arguments) {
+  return contains(torchlean(arguments, {{"LD_DEBUG", "files"}}).err, "torchlean_reference.so");
+}
+
+}  // namespace
+
+TEST_CASE("L11: help, version and the tables of variables open no backend") {
+  CHECK_FALSE(opens_a_backend({"--help"}));
+  CHECK_FALSE(opens_a_backend({"--version"}));
+  CHECK_FALSE(opens_a_backend({"compare", "--help"}));
+  CHECK_FALSE(opens_a_backend({"env"}));
+  CHECK(opens_a_backend({"ops", "--backends", "reference"}));
+}
+
+TEST_CASE("version prints the core's version") {
+  const Finished finished = torchlean({"--version"});
+  CHECK(finished.exit_code == 0);
+  CHECK(finished.out.rfind("torchlean 0.", 0) == 0);
+}
+
+TEST_CASE("status exits 0 when a real backend serves and names it") {
+  const Finished finished = torchlean({"status", "--json"}, {{"TORCHLEAN_BACKEND", "reference"}});
+  CHECK(finished.exit_code == 0);
+  const json status = json::parse(finished.out);
+  CHECK(status["asked"] == "reference");
+  CHECK(status["serving"]["backend"] == "reference");
+  CHECK(status["state"] == "available");
+  CHECK(status["device"]["memory"]["total_bytes"] > 0);
+  CHECK(status["settings"]["deterministic"] == false);
+  bool is_listed = false;
+  for (const json &candidate : status["candidates"]) {
+    is_listed = is_listed || (candidate["name"] == "reference" && candidate["stage"] == "usable" &&
+                              candidate["is_serving"] == true);
+  }
+  CHECK(is_listed);
+}
+
+TEST_CASE("status exits 0 when null was asked for") {
+  CHECK(torchlean({"status"}, {{"TORCHLEAN_BACKEND", "null"}}).exit_code == 0);
+}
+
+TEST_CASE("status exits 1 and says why when what was asked for cannot serve") {
+  const Finished finished = torchlean({"status"}, {{"TORCHLEAN_BACKEND", "nonsense"}});
+  CHECK(finished.exit_code == 1);
+  CHECK(contains(finished.out, "nonsense"));
+}
+
+TEST_CASE("env prints every variable with its value and what is wrong with it") {
+  const Finished finished =
+      torchlean({"env", "--json"}, {{"TORCHLEAN_LOG", "off"}, {"TORCHLEAN_SYNCHRONOUS", "maybe"}});
+  CHECK(finished.exit_code == 0);
+  const json table = json::parse(finished.out);
+  bool has_log = false;
+  bool has_error = false;
+  for (const json &variable : table["variables"]) {
+    has_log = has_log || (variable["name"] == "TORCHLEAN_LOG" && variable["value"] == "off" &&
+                          variable["is_set"] == true && variable["default"] == "warn");
+    has_error =
+        has_error || (variable["name"] == "TORCHLEAN_SYNCHRONOUS" && variable["error"] != "");
+  }
+  CHECK(has_log);
+  CHECK(has_error);
+}
+
+TEST_CASE("ops tells dtypes per backend and marks what is planned") {
+  const Finished finished = torchlean({"ops", "--json", "--backends", "reference"});
+  CHECK(finished.exit_code == 0);
+  const json ops = json::parse(finished.out);
+  CHECK(ops["operations"].size() > 80);
+  for (const json &operation : ops["operations"]) {
+    if (operation["name"] == "add")
+      CHECK(operation["dtypes"]["reference"] == json{"float32", "float64"});
+    if (operation["is_planned"] == true) CHECK(operation["dtypes"]["reference"].empty());
+  }
+}
+
+TEST_CASE("ops --need says what a backend lacks") {
+  const Finished all = torchlean({"ops", "--backends", "reference", "--need", "add,exp"});
+  CHECK(all.exit_code == 0);
+  CHECK(all.out == "reference has all\n");
+  const Finished some = torchlean({"ops", "--backends", "reference", "--need", "add,softmax"});
+  CHECK(some.exit_code == 1);
+  CHECK(some.out == "reference lacks softmax\n");
+  CHECK(torchlean({"ops", "--need", "nonsense"}).exit_code == 2);
+}
+
+TEST_CASE("T1: compare exits 0 when everything agrees") {
+  // The reference by name and the wrong backend on an operation that it has right.
+  const Finished finished =
+      torchlean({"compare", "--backends", std::string("reference,") + WRONG, "--ops", "add,exp"});
+  CHECK(finished.exit_code == 0);
+  CHECK(contains(finished.out, "all agree"));
+  CHECK(contains(finished.out, "seed      1"));
+}
+
+TEST_CASE("T1, T3: compare exits 1 on a disagreement, names it and prints how to replay it") {
+  const Finished finished =
+      torchlean({"compare", "--backends", WRONG, "--ops", "sub", "--size", "small", "--json"});
+  CHECK(finished.exit_code == 1);
+  const json report = json::parse(finished.out);
+  CHECK(report["failed"] == true);
+  CHECK(report["baseline"]["name"] == "reference");
+  const json &failure = report["operations"][0]["failure"];
+  CHECK(report["operations"][0]["operation"] == "sub");
+  CHECK(failure["place"] != "");
+  CHECK(contains(failure["expected"], "0x"));
+  CHECK(failure["inputs"].size() == 2);
+
+  // The replay runs just this case and fails in the same place.
+  const Finished replayed = torchlean(
+      {"compare", "--backends", WRONG, "--ops", failure["case"], "--size", "small", "--json"});
+  CHECK(replayed.exit_code == 1);
+  const json again = json::parse(replayed.out);
+  CHECK(again["cases"] == 1);
+  CHECK(again["operations"][0]["failure"]["expected"] == failure["expected"]);
+  CHECK(again["operations"][0]["failure"]["got"] == failure["got"]);
+}
+
+TEST_CASE("T1: compare exits 2 on wrong usage") {
+  CHECK(torchlean({}).exit_code == 2);
+  CHECK(torchlean({"nonsense"}).exit_code == 2);
+  CHECK(torchlean({"compare", "--dtype", "float16"}).exit_code == 2);
+  CHECK(torchlean({"compare", "--size", "huge"}).exit_code == 2);
+  CHECK(torchlean({"compare", "--seed", "x"}).exit_code == 2);
+}
+
+TEST_CASE("T1: compare exits 3 when nothing was compared") {
+  CHECK(torchlean({"compare", "--backends", "reference"}).exit_code == 3);
+  CHECK(torchlean({"compare", "--backends", WRONG, "--ops", "nonsense"}).exit_code == 3);
+  CHECK(torchlean({"compare", "--backends", WRONG, "--ops", "softmax"}).exit_code == 3);
+  CHECK(torchlean({"compare", "--backends", WRONG, "--ops", "add/float32/none/n=1"}).exit_code ==
+        3);
+}
+
+TEST_CASE("T1: compare exits 4 when a requested backend is unavailable") {
+  const Finished finished = torchlean({"compare", "--backends", "reference,nonsense"});
+  CHECK(finished.exit_code == 4);
+  CHECK(contains(finished.err, "nonsense"));
+  CHECK(torchlean({"ops", "--backends", "nonsense"}).exit_code == 4);
+}
+
+TEST_CASE("T4: the seed reproduces a comparison; another seed changes the inputs") {
+  const auto failure = [](const std::string &seed) {
+    const Finished finished = torchlean({"compare", "--backends", WRONG, "--ops",
+                                         "sub/float32/ordinary/*", "--seed", seed, "--json"});
+    return json::parse(finished.out)["operations"][0]["failure"]["inputs"].dump();
+  };
+  CHECK(failure("7") == failure("7"));
+  CHECK(failure("7") != failure("8"));
+}
+
+TEST_CASE("nothing is coloured and no progress is shown in a pipe") {
+  // Named, so that the core does not warn of a slow automatic choice.
+  const Finished finished = torchlean({"compare", "--backends", WRONG, "--ops", "sub"},
+                                      {{"TORCHLEAN_BACKEND", "reference"}});
+  CHECK_FALSE(contains(finished.out, "\033"));
+  CHECK(finished.err.empty());
+}

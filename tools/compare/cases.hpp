@@ -1,0 +1,105 @@
+// Cases: one call of one operation with its inputs, reproducible from its name and the seed.
+#pragma once
+
+#include "compare/values.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace torchlean::tools {
+
+enum class Size { small, standard, large };
+
+// Everything that a call takes. Which member means what, the operation's row says.
+struct Case {
+  std::string operation;
+  tl_dtype dtype = TL_FLOAT32;
+  std::string kind;   // "ordinary", "special" ...
+  std::string shape;  // "n=257", "17x31"
+
+  std::vector<Array> inputs;
+  std::vector<double> scalars;
+  std::vector<std::uint64_t> dims;      // rows and cols, or the dimensions of the input
+  std::vector<std::uint64_t> out_dims;  // of broadcasts
+  std::vector<std::uint64_t> axis_map;  // of broadcasts
+  std::uint64_t number = 0;             // count, axis, depth, k, start or key
+  std::uint64_t length = 0;             // of slices and random arrays
+  tl_dtype other_dtype = TL_FLOAT32;    // source of uploads, target of downloads
+  MatmulShape matmul;
+
+  // "add/float32/ordinary/n=257": what --ops takes.
+  std::string name() const;
+};
+
+// "2x3x4"; "scalar" for rank 0. No character of a pattern, since names of cases are patterns too.
+std::string dims_text(const std::vector<std::uint64_t> &dims);
+
+// SplitMix64, seeded by the seed and the case's name: every case has its own numbers.
+class Random {
+ public:
+  explicit Random(std::uint64_t state) : state_(state) {}
+  std::uint64_t next();
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+ private:
+  std::uint64_t state_;
+};
+
+// Hands the cases of one operation and dtype, one after another, to a sink.
+class Generator {
+ public:
+  // `wanted` sees the name of a case before its inputs are made.
+  struct Plan {
+    std::string operation;
+    tl_dtype dtype;
+    std::uint64_t seed;
+    Size size;
+    std::function<bool(const std::string &)> wanted;
+    std::function<void(const Case &)> sink;
+  };
+  explicit Generator(const Plan &plan) : plan_(plan) {}
+
+  tl_dtype dtype() const { return plan_.dtype; }
+
+  // `fill` completes the case. A kind and shape are used once per operation.
+  void add(std::string_view kind, std::string_view shape,
+           const std::function<void(Case &, Random &)> &fill) const;
+
+  // Lengths and shapes that the size asks for: empty, one, primes, powers of two and neighbours.
+  std::vector<std::uint64_t> lengths() const;
+  std::vector<std::vector<std::uint64_t>> matrices() const;
+
+ private:
+  Plan plan_;
+};
+
+// ---- Contents ----------------------------------------------------------------------------------
+
+// Both signs, magnitudes around one.
+Array ordinary_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// Random words: every exponent, now and then infinities and NaNs.
+Array wide_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// Magnitudes below and around the smallest normal number.
+Array tiny_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// Large terms that nearly cancel each other.
+Array cancelling_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// Ordinary values with a few specials in between.
+Array sprinkled_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// Small whole numbers: many ties.
+Array tied_values(Random &random, tl_dtype dtype, std::uint64_t count);
+
+// NaNs, infinities, zeros, subnormals, the largest numbers and the places where functions turn.
+const std::vector<std::uint64_t> &special_words(tl_dtype dtype);
+
+// Every combination of specials in `operands` arrays; a random choice where there would be too
+// many.
+std::vector<Array> special_combinations(Random &random, tl_dtype dtype, std::size_t operands);
+
+// Random words of an encoded format.
+Array encoded_words(Random &random, const tl_format &format, std::uint64_t count);
+
+}  // namespace torchlean::tools

@@ -1,0 +1,215 @@
+// Rows of the families elementwise and optimizer.
+#include "compare/operations.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace torchlean::tools {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<Array> several(std::size_t operands, Random &random, tl_dtype dtype, std::uint64_t n,
+                           Array (*make)(Random &, tl_dtype, std::uint64_t)) {
+  std::vector<Array> arrays;
+  for (std::size_t k = 0; k < operands; ++k) arrays.push_back(make(random, dtype, n));
+  return arrays;
+}
+
+// Every length with the first scalars, every kind of content with all of them.
+void cases_of(const Generator &generator, std::size_t operands,
+              const std::vector<std::vector<double>> &scalars) {
+  struct Kind {
+    const char *name;
+    std::uint64_t length;
+    Array (*make)(Random &, tl_dtype, std::uint64_t);
+  };
+  static constexpr Kind kinds[] = {{"ordinary", 129, ordinary_values},
+                                   {"wide", 1025, wide_values},
+                                   {"tiny", 257, tiny_values},
+                                   {"tied", 129, tied_values}};
+  for (const std::uint64_t n : generator.lengths()) {
+    generator.add("length", fmt::format("n={}", n), [&](Case &one, Random &random) {
+      one.inputs = several(operands, random, one.dtype, n, ordinary_values);
+      one.scalars = scalars[0];
+    });
+  }
+  for (const auto &values : scalars) {
+    const std::string label = values.empty() ? "" : fmt::format(":{}", fmt::join(values, ":"));
+    for (const Kind &kind : kinds) {
+      generator.add(kind.name, fmt::format("n={}{}", kind.length, label),
+                    [&](Case &one, Random &random) {
+                      one.inputs = several(operands, random, one.dtype, kind.length, kind.make);
+                      one.scalars = values;
+                    });
+    }
+    generator.add("special", "all" + label, [&](Case &one, Random &random) {
+      one.inputs = special_combinations(random, one.dtype, operands);
+      one.scalars = values;
+    });
+  }
+}
+
+template <std::size_t operands>
+void plain_cases(const Generator &generator) {
+  cases_of(generator, operands, {{}});
+}
+
+void scale_cases(const Generator &generator) {
+  cases_of(generator, 1, {{-3.7}, {0}, {-0.0}, {0.1}, {1e-40}, {1e300}, {infinity}, {nan_value}});
+}
+
+void axpy_cases(const Generator &generator) {
+  cases_of(generator, 2, {{-3.7}, {0}, {1e-40}, {infinity}, {nan_value}});
+}
+
+// Proper ranges, a point, a reversed one, open ends.
+const std::vector<std::vector<double>> ranges = {{-1, 1.1},      {0, 0},           {-0.0, 0.0},
+                                                 {1, -1},        {-infinity, 0.1}, {0.1, infinity},
+                                                 {nan_value, 1}, {-1, nan_value}};
+
+void clamp_cases(const Generator &generator) { cases_of(generator, 1, ranges); }
+void clamp_bwd_cases(const Generator &generator) { cases_of(generator, 2, ranges); }
+void scaled_prod_exp_cases(const Generator &generator) {
+  cases_of(generator, 2, {{-0.5}, {1}, {0}, {1e-40}, {infinity}});
+}
+
+// beta1, 1 - beta1, beta2, 1 - beta2, corrections, epsilon, decay, update scale.
+void adam_cases(const Generator &generator) {
+  cases_of(generator, 4,
+           {{0.9, 0.1, 0.999, 0.001, 10, 1000, 1e-8, 0, -0.01},
+            {0.9, 0.1, 0.999, 0.001, 1, 1, 1e-8, -1e-4, -0.001},
+            {0, 1, 0, 1, 1, 1, 0, 0, -1}});
+}
+
+Outcome run_adam(const Case &c) {
+  const tl_adam_scalars scalars = {sizeof scalars, c.scalars[0], c.scalars[1], c.scalars[2],
+                                   c.scalars[3],   c.scalars[4], c.scalars[5], c.scalars[6],
+                                   c.scalars[7],   c.scalars[8]};
+  const AdamState result = adam_step({input(c, 0), input(c, 2), input(c, 3)}, input(c, 1), scalars);
+  return {{from_backend(result.parameters), from_backend(result.first_moment),
+           from_backend(result.second_moment)},
+          false};
+}
+
+template <tl_unary_op op>
+Operation exact_unary(const char *name) {
+  return {.name = name,
+          .rule = Rule::exact,
+          .budget = "the same bits",
+          .cases = plain_cases<1>,
+          .run = [](const Case &c) { return outcome(unary(op, input(c, 0))); }};
+}
+
+template <tl_unary_op op>
+Operation bounded_unary(const char *name, const char *budget = "2 ulp", Bound bound = two_ulps) {
+  return {.name = name,
+          .rule = Rule::bounded,
+          .budget = budget,
+          .cases = plain_cases<1>,
+          .run = [](const Case &c) { return outcome(unary(op, input(c, 0))); },
+          .bound = bound};
+}
+
+template <tl_binary_op op>
+Operation exact_binary(const char *name, Rule rule = Rule::exact) {
+  return {.name = name,
+          .rule = rule,
+          .budget = "the same bits",
+          .cases = plain_cases<2>,
+          .run = [](const Case &c) { return outcome(binary(op, input(c, 0), input(c, 1))); }};
+}
+
+template <tl_select_bwd_op op>
+Operation selection_gradient(const char *name) {
+  return {.name = name,
+          .rule = Rule::exact,
+          .budget = "the same bits",
+          .cases = plain_cases<3>,
+          .run = [](const Case &c) {
+            const PairGradients result = select_bwd(op, input(c, 0), input(c, 1), input(c, 2));
+            return outcome(result.a, result.b);
+          }};
+}
+
+}  // namespace
+
+std::vector<Operation> elementwise_operations() {
+  return {
+      exact_unary<TL_UNARY_ABS>("abs"),
+      exact_unary<TL_UNARY_NEG>("neg"),
+      exact_unary<TL_UNARY_FLOOR>("floor"),
+      exact_unary<TL_UNARY_SQRT>("sqrt"),
+      exact_unary<TL_UNARY_INV>("inv"),
+      exact_unary<TL_UNARY_RELU>("relu"),
+      bounded_unary<TL_UNARY_EXP>("exp"),
+      bounded_unary<TL_UNARY_LOG>("log"),
+      bounded_unary<TL_UNARY_LOG1P>("log1p"),
+      bounded_unary<TL_UNARY_SIN>("sin"),
+      bounded_unary<TL_UNARY_COS>("cos"),
+      bounded_unary<TL_UNARY_TANH>("tanh"),
+      bounded_unary<TL_UNARY_SIGMOID>("sigmoid", "8 ulp, of each backend", sigmoid_bound),
+      bounded_unary<TL_UNARY_GELU>("gelu", "2 |x| eps, of each backend", gelu_bound),
+      {.name = "scale",
+       .rule = Rule::exact,
+       .budget = "the same bits",
+       .cases = scale_cases,
+       .run = [](const Case &c) { return outcome(scale(input(c, 0), c.scalars[0])); }},
+      {.name = "clamp",
+       .rule = Rule::exact_either_zero,
+       .budget = "the same bits, either zero",
+       .cases = clamp_cases,
+       .run =
+           [](const Case &c) { return outcome(clamp(input(c, 0), c.scalars[0], c.scalars[1])); }},
+      exact_binary<TL_BINARY_ADD>("add"),
+      exact_binary<TL_BINARY_SUB>("sub"),
+      exact_binary<TL_BINARY_MUL>("mul"),
+      exact_binary<TL_BINARY_DIV>("div"),
+      exact_binary<TL_BINARY_MAX>("max", Rule::exact_either_zero),
+      exact_binary<TL_BINARY_MIN>("min", Rule::exact_either_zero),
+      exact_binary<TL_BINARY_MASK>("mask"),
+      exact_binary<TL_BINARY_ABS_BWD>("abs_bwd"),
+      exact_binary<TL_BINARY_SQRT_BWD>("sqrt_bwd"),
+      exact_binary<TL_BINARY_RELU_BWD>("relu_bwd"),
+      {.name = "gelu_bwd",
+       .rule = Rule::bounded,
+       .budget = "8 eps (1 + |x| (1 + |d|)) |g|, of each backend",
+       .cases = plain_cases<2>,
+       .run = [](const Case &c) { return outcome(gelu_bwd(input(c, 0), input(c, 1))); },
+       .bound = gelu_bwd_bound},
+      {.name = "clamp_bwd",
+       .rule = Rule::exact,
+       .budget = "the same bits",
+       .cases = clamp_bwd_cases,
+       .run =
+           [](const Case &c) {
+             return outcome(clamp_bwd(input(c, 0), input(c, 1), c.scalars[0], c.scalars[1]));
+           }},
+      {.name = "axpy",
+       .rule = Rule::exact,
+       .budget = "the same bits",
+       .cases = axpy_cases,
+       .run = [](const Case &c) { return outcome(axpy(input(c, 0), input(c, 1), c.scalars[0])); }},
+      {.name = "scaled_prod_exp",
+       .rule = Rule::bounded,
+       .budget = "2 ulp of exp of the rounded product",
+       .cases = scaled_prod_exp_cases,
+       .run =
+           [](const Case &c) {
+             return outcome(scaled_prod_exp(input(c, 0), input(c, 1), c.scalars[0]));
+           },
+       .bound = two_ulps},
+      selection_gradient<TL_SELECT_MAX_BWD>("max_bwd"),
+      selection_gradient<TL_SELECT_MIN_BWD>("min_bwd"),
+      {.name = "adam_step",
+       .rule = Rule::exact,
+       .budget = "the same bits",
+       .cases = adam_cases,
+       .run = run_adam},
+  };
+}
+
+}  // namespace torchlean::tools

@@ -1,0 +1,28 @@
+// Puts the families' rows together.
+#include "compare/operations.hpp"
+
+#include <iterator>
+
+namespace torchlean::tools {
+
+const std::vector<Operation> &operation_table() {
+  static const std::vector<Operation> table = [] {
+    std::vector<Operation> rows;
+    for (const auto family : {memory_operations, elementwise_operations, reduction_operations,
+                              view_operations, matmul_operations}) {
+      const std::vector<Operation> more = family();
+      rows.insert(rows.end(), more.begin(), more.end());
+    }
+    return rows;
+  }();
+  return table;
+}
+
+const Operation *find_operation(std::string_view name) {
+  for (const Operation &row : operation_table()) {
+    if (name == row.name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace torchlean::tools
