@@ -21,37 +21,14 @@ void destroy(tl_instance *instance) {
   delete instance;
 }
 
-// The dtypes of an operation whose entry exists: transfers of encoded words have rows of their own,
-// moves of whole elements take every dtype, arithmetic the native ones.
-bool takes(tl_operation operation, tl_dtype dtype) {
-  switch (operation) {
-    case TL_OP_upload_encoded:
-    case TL_OP_download_encoded: return dtype == TL_ENCODED;
-    case TL_OP_zeros_like:
-    case TL_OP_copy:
-    case TL_OP_duplicate:
-    case TL_OP_concat1d:
-    case TL_OP_slice1d: return dtype < TL_DTYPE_COUNT;
-    default: return dtype == TL_FLOAT32 || dtype == TL_FLOAT64;
-  }
-}
-
-bool has_entry(tl_operation operation);
-
-tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
-  if (has_entry(operation) && takes(operation, dtype)) {
-    return TL_OK;
-  }
-  host->set_error("supports: cuda-emulated does not have this operation in this dtype");
-  return TL_UNSUPPORTED;
-}
+tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype);
 
 const BackendVTable vtable = {
     .struct_size = sizeof(BackendVTable),
     .magic = TL_BACKEND_MAGIC,
     .abi_version = TL_ABI_VERSION,
     .name = "cuda-emulated",
-    .version = "0.1.0",
+    .version = TORCHLEAN_VERSION,
     .library = "",
     .create = entry<create_instance>,
     .destroy = destroy,
@@ -74,16 +51,12 @@ const BackendVTable vtable = {
     .pooling = nullptr,
 };
 
-// Whether the operation's row of operations.def names an entry that the table holds.
-bool has_entry(tl_operation operation) {
-  switch (operation) {
-#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean) \
-  case TL_OP_##name:                                                                  \
-    return vtable.family != nullptr && vtable.family->entry != nullptr;
-#include <torchlean/operations.def>
-#undef TL_OPERATION
-    default: return false;
+tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
+  if (has_kernel(vtable, operation, dtype)) {
+    return TL_OK;
   }
+  host->set_error("supports: cuda-emulated does not have this operation in this dtype");
+  return TL_UNSUPPORTED;
 }
 
 }  // namespace

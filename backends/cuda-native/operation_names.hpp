@@ -13,22 +13,20 @@ namespace torchlean::cuda {
 // names[enumerator], for the `Count` enumerators of the entry `name_of_entry`.
 template <size_t Count>
 consteval std::array<const char *, Count> operation_names(std::string_view name_of_entry) {
-  // Rows whose entry has no enumerators say NONE.
-  constexpr tl_operation NONE = Count;  // NOLINT(readability-identifier-naming)
   struct Row {
     std::string_view entry;
     tl_operation enumerator;
     const char *name;
   };
   constexpr Row rows[] = {
-#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean) \
+#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean, dtypes) \
   {#entry, enumerator, #name},
 #include <torchlean/operations.def>
 #undef TL_OPERATION
   };
   std::array<const char *, Count> names{};
   for (const Row &row : rows) {
-    if (row.entry == name_of_entry && row.enumerator != NONE) {
+    if (row.entry == name_of_entry && row.enumerator != TL_NO_ENUMERATOR) {
       names[row.enumerator] = row.name;
     }
   }

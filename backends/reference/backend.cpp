@@ -34,7 +34,7 @@ const BackendVTable vtable = {
     .magic = TL_BACKEND_MAGIC,
     .abi_version = TL_ABI_VERSION,
     .name = "reference",
-    .version = "0.1.0",
+    .version = TORCHLEAN_VERSION,
     .library = "MPFR " MPFR_VERSION_STRING,
     .create = guarded<&create_instance, &create_status>,
     .destroy = destroy,
@@ -57,35 +57,8 @@ const BackendVTable vtable = {
     .pooling = nullptr,
 };
 
-// Is there a kernel? Each one knows all enumerators of its entry.
-bool has_entry(tl_operation operation) {
-  switch (operation) {
-#define TL_OPERATION(name, family, entry, ...) \
-  case TL_OP_##name:                           \
-    return vtable.family != nullptr && vtable.family->entry != nullptr;
-#include <torchlean/operations.def>
-#undef TL_OPERATION
-    default: return false;
-  }
-}
-
-// Encoded words are moved, never computed with; dgemm computes on arrays of doubles.
-bool takes(tl_operation operation, tl_dtype dtype) {
-  switch (operation) {
-    case TL_OP_upload_encoded:
-    case TL_OP_download_encoded: return dtype == TL_ENCODED;
-    case TL_OP_zeros_like:
-    case TL_OP_copy:
-    case TL_OP_duplicate:
-    case TL_OP_concat1d:
-    case TL_OP_slice1d: return dtype < TL_DTYPE_COUNT;
-    case TL_OP_dgemm: return dtype == TL_FLOAT64;
-    default: return dtype == TL_FLOAT32 || dtype == TL_FLOAT64;
-  }
-}
-
 tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
-  if (has_entry(operation) && takes(operation, dtype)) return TL_OK;
+  if (has_kernel(vtable, operation, dtype)) return TL_OK;
   host->set_error("the reference backend does not have this operation for this dtype");
   return TL_UNSUPPORTED;
 }

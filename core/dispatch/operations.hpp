@@ -8,9 +8,6 @@
 
 namespace torchlean {
 
-inline constexpr std::uint32_t NONE =
-    0xFFFFFFFF;  // the enumerator of an entry that serves one operation
-
 struct OperationRow {
   const char *name;
   const char *family;
@@ -23,7 +20,7 @@ struct OperationRow {
 };
 
 inline constexpr OperationRow operation_rows[] = {
-#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean) \
+#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean, dtypes) \
   {#name, #family, #entry, enumerator, #accuracy, #state, #runtime, lean},
 #include <torchlean/operations.def>
 #undef TL_OPERATION

@@ -148,6 +148,14 @@ std::string device_asked() {
   return device.empty() ? option("TORCHLEAN_LIBTORCH_DEVICE") : device;
 }
 
+// What is wrong with the first variable that has a bad value.
+std::string bad_variable() {
+  for (const Variable &variable : variables()) {
+    if (!variable.error.empty()) return variable.error;
+  }
+  return {};
+}
+
 Choice null_choice(const std::string &reason) {
   return {.backend = open_null_backend(reason), .reason = reason};
 }
@@ -199,9 +207,7 @@ std::vector<Wish> wishes_of(std::string_view asked, std::string_view device, boo
 }
 
 Choice choose_backend() {
-  for (const Variable &variable : variables()) {
-    if (!variable.error.empty()) return null_choice(variable.error);
-  }
+  if (const std::string error = bad_variable(); !error.empty()) return null_choice(error);
   const std::string &asked = option("TORCHLEAN_BACKEND");
   const bool require_cuda = option("TORCHLEAN_REQUIRE_CUDA") == "1";
   const SearchPath where = search_path();
@@ -248,6 +254,8 @@ Choice choose_backend() {
 tl_backend *open_by_name(const std::string &name_or_path, const std::string &device,
                          std::string &reason) {
   if (name_or_path == "null") return open_null_backend("the null backend was asked for by name");
+  reason = bad_variable();
+  if (!reason.empty()) return nullptr;
   const Wish wish = {name_or_path, device.empty() ? device_asked() : device, false};
   Trial trial = try_wish(wish, find_candidates(search_path()));
   reason = std::move(trial.failure);

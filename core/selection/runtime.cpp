@@ -50,17 +50,25 @@ Runtime *make_runtime() {
   auto *runtime = new Runtime;
   settings::initialize(runtime->settings);
   runtime->is_synchronous = option("TORCHLEAN_SYNCHRONOUS") == "1";
-  runtime->choice = choose_backend();
-  settings::adopt(*runtime, runtime->serving());
-  if (runtime->choice.is_slow && option("TORCHLEAN_BACKEND") == "auto") {
-    log(TL_LOG_WARN, "the " + runtime->serving().name +
-                         " backend serves: it is made for checking results and slow");
-  }
-  close_gate_at_exit();
   return runtime;
 }
 
 }  // namespace
+
+const Choice &Runtime::choice() {
+  if (const Choice *made = choice_.load(std::memory_order_acquire)) return *made;
+  const std::lock_guard guard(choosing_);
+  if (const Choice *made = choice_.load(std::memory_order_relaxed)) return *made;
+  const auto *made = new Choice(choose_backend());
+  close_gate_at_exit();
+  settings::adopt(*this, *made->backend);
+  if (made->is_slow && option("TORCHLEAN_BACKEND") == "auto") {
+    log(TL_LOG_WARN,
+        "the " + made->backend->name + " backend serves: it is made for checking results and slow");
+  }
+  choice_.store(made, std::memory_order_release);
+  return *made;
+}
 
 Runtime *started_runtime(const char *operation) noexcept {
   if (Runtime *runtime = running.load(std::memory_order_acquire)) return runtime;
@@ -80,10 +88,20 @@ Runtime *started_runtime(const char *operation) noexcept {
   return running.load(std::memory_order_acquire);
 }
 
+tl_backend *serving_backend(const char *operation) noexcept {
+  Runtime *runtime = started_runtime(operation);
+  if (runtime == nullptr) return nullptr;
+  try {
+    return runtime->choice().backend;
+  } catch (...) {
+    status_of_current_exception(operation);
+    return nullptr;
+  }
+}
+
 tl_backend *current_backend(const char *operation) noexcept {
   if (Backend *chosen = thread_state().backend) return static_cast<tl_backend *>(chosen);
-  Runtime *runtime = started_runtime(operation);
-  return runtime == nullptr ? nullptr : runtime->choice.backend;
+  return serving_backend(operation);
 }
 
 bool is_synchronous() noexcept {
@@ -98,7 +116,7 @@ using namespace torchlean;
 extern "C" {
 
 tl_status tl_start(void) {
-  if (started_runtime("start") == nullptr) return TL_UNAVAILABLE;
+  if (serving_backend("start") == nullptr) return TL_UNAVAILABLE;
   return gate().is_open() ? TL_OK : gate().refusal("start");
 }
 
@@ -106,9 +124,9 @@ void tl_shutdown(void) { gate().close(); }
 
 tl_runtime_state tl_runtime_status(void) {
   const GateEntry inside;
-  Runtime *runtime = inside ? started_runtime("runtime_status") : nullptr;
-  if (runtime == nullptr || runtime->serving().is_null) return TL_NOT_LINKED;
-  Backend &backend = runtime->serving();
+  tl_backend *serving = inside ? serving_backend("runtime_status") : nullptr;
+  if (serving == nullptr || serving->is_null) return TL_NOT_LINKED;
+  tl_backend &backend = *serving;
   std::uint32_t devices = 0;
   const bool usable = !backend.is_lost.load(std::memory_order_relaxed) &&
                       backend.device.count(backend.instance, &devices) == TL_OK && devices > 0;
@@ -153,16 +171,17 @@ tl_backend *tl_set_thread_backend(tl_backend *backend) {
 
 tl_status tl_get_runtime_info(tl_runtime_info *out) {
   return guard("runtime_info", [&]() -> tl_status {
-    const Runtime *runtime = started_runtime("runtime_info");
+    Runtime *runtime = started_runtime("runtime_info");
     if (runtime == nullptr) return TL_UNAVAILABLE;
+    const Choice &choice = runtime->choice();
     const BindingReport binding = binding_report();
     return write_struct(
         "runtime_info", out,
         {.struct_size = 0,
          .state = tl_runtime_status(),
-         .is_slow = runtime->choice.is_slow ? 1U : 0U,
+         .is_slow = choice.is_slow ? 1U : 0U,
          .asked = variable("TORCHLEAN_BACKEND").is_set ? option("TORCHLEAN_BACKEND").c_str() : "",
-         .reason = runtime->choice.reason.c_str(),
+         .reason = choice.reason.c_str(),
          .binding = binding.mode,
          .binding_reason = intern(binding.reason),
          .core_path = intern(core_path().string()),

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "selection/choice.hpp"
 
@@ -13,16 +14,24 @@ namespace torchlean {
 
 // Never destroyed.
 struct Runtime {
-  Choice choice;
   bool is_synchronous = false;  // TORCHLEAN_SYNCHRONOUS
   std::array<std::atomic<std::uint32_t>, TL_SETTING_COUNT> settings = {};
 
-  tl_backend &serving() const { return *choice.backend; }
+  // The choice of the serving backend, made once, at the first call that needs one: a program that
+  // opens backends by name causes no other to be opened.
+  const Choice &choice();
+
+ private:
+  std::atomic<const Choice *> choice_{nullptr};
+  std::mutex choosing_;
 };
 
 // The started runtime, or null with the thread's error text set where it cannot start (the process
 // is shutting down, forked, or out of memory). `operation` names the caller in that text.
 Runtime *started_runtime(const char *operation) noexcept;
+
+// The serving backend. Null as above.
+tl_backend *serving_backend(const char *operation) noexcept;
 
 // The thread's current backend: tl_set_thread_backend's, else the serving one. Null as above.
 tl_backend *current_backend(const char *operation) noexcept;

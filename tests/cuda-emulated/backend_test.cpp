@@ -51,7 +51,7 @@ TEST_CASE("it supports the families it has, in the dtypes they take") {
     CHECK((backend().supports(session.instance(), op, TL_ENCODED) == TL_OK) == moves);
     CHECK(backend().supports(session.instance(), op, 3) == TL_UNSUPPORTED);
   };
-#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean) \
+#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean, dtypes) \
   check(#name, #family, TL_OP_##name);
 #include <torchlean/operations.def>
 #undef TL_OPERATION

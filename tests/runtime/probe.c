@@ -120,10 +120,27 @@ static int use_after_shutdown(void) {
   return status == TL_UNAVAILABLE ? 7 : 1;
 }
 
+/* L6: opening one backend by name makes no choice of another. */
+static int open_by_name(const char *name) {
+  tl_backend *backend = NULL;
+  if (tl_backend_open(name, "", &backend) != TL_OK) {
+    printf("error %s\n", tl_last_error());
+    return 1;
+  }
+  tl_set_thread_backend(backend);
+  print_sum();
+  print_attempts();
+  print_maps();
+  tl_set_thread_backend(NULL);
+  tl_backend_close(backend);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "fork") == 0) return fork_and_call();
   if (strcmp(what, "shutdown") == 0) return use_after_shutdown();
+  if (strcmp(what, "open") == 0) return open_by_name(argv[2]);
   if (strcmp(what, "end") == 0) return end_while_computing(argv[2]);
   print_state();
   print_sum();

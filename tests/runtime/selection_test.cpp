@@ -131,6 +131,21 @@ TEST_CASE("L6: automatic choice without a driver opens no CUDA library") {
   CHECK_FALSE(contains(finished.out, "libcuda.so"));
 }
 
+TEST_CASE("L6: opening a backend by name opens no other") {
+  const Finished finished = run({PROBE, "open", REFERENCE});
+  CHECK(finished.exit_code == 0);
+  CHECK(finished.err.empty());
+  CHECK(contains(finished.out, "sum 3 4\n"));
+  CHECK_FALSE(contains(finished.out, "torchlean_libtorch.so"));
+  CHECK(finished.out.find("attempt ") == finished.out.rfind("attempt "));
+}
+
+TEST_CASE("L10: a bad value stops opening by name, too") {
+  const Finished finished = run({PROBE, "open", REFERENCE}, {{"TORCHLEAN_DEVICE", "gpu"}});
+  CHECK(finished.exit_code == 1);
+  CHECK(contains(finished.out, "TORCHLEAN_DEVICE: 'gpu' is not allowed"));
+}
+
 TEST_CASE("L2: the choice is the same from any working directory") {
   const Finished here = probe({{"TORCHLEAN_BACKEND", "reference"}});
   const Finished there = probe({{"TORCHLEAN_BACKEND", "reference"}}, "", "/");

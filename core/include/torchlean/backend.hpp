@@ -87,6 +87,36 @@ constexpr void for_each_entry(Visitor &&visit) {
   visit(Entry<&BackendVTable::pooling, &tl_pooling_table::backward>{"pooling", "backward"});
 }
 
+// Whether the row of an operation admits a dtype.
+constexpr bool admits(tl_operation operation, tl_dtype dtype) {
+  constexpr bool native[] = {true, true, false};
+  constexpr bool float64[] = {false, true, false};
+  constexpr bool encoded[] = {false, false, true};
+  constexpr bool any[] = {true, true, true};
+  if (dtype >= TL_DTYPE_COUNT) return false;
+  switch (operation) {
+#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean, dtypes) \
+  case TL_OP_##name:                                                                          \
+    return dtypes[dtype];
+#include <torchlean/operations.def>
+#undef TL_OPERATION
+    default: return false;
+  }
+}
+
+// What `supports` answers in a backend whose kernels know every enumerator of their entry and every
+// dtype of its operations: whether the table has the entry that the operation's row names.
+inline bool has_kernel(const BackendVTable &vtable, tl_operation operation, tl_dtype dtype) {
+  switch (operation) {
+#define TL_OPERATION(name, family, entry, ...) \
+  case TL_OP_##name:                           \
+    return vtable.family != nullptr && vtable.family->entry != nullptr && admits(operation, dtype);
+#include <torchlean/operations.def>
+#undef TL_OPERATION
+    default: return false;
+  }
+}
+
 // What a kernel throws to end its call with a status and a text.
 class Failure : public std::exception {
  public:

@@ -77,10 +77,14 @@ enum {
 typedef int32_t tl_log_level;
 enum { TL_LOG_DEBUG = 0, TL_LOG_INFO = 1, TL_LOG_WARN = 2, TL_LOG_ERROR = 3, TL_LOG_OFF = 4 };
 
+/* In operations.def: the enumerator of an entry that serves one operation. */
+#define TL_NO_ENUMERATOR 0xFFFFFFFFu
+
 /* Every operation, one value per row of operations.def: TL_OP_add, TL_OP_reduce_sum ... */
 typedef uint32_t tl_operation;
 enum {
-#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean) TL_OP_##name,
+#define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean, dtypes) \
+  TL_OP_##name,
 #include <torchlean/operations.def>
 #undef TL_OPERATION
   TL_OP_COUNT
