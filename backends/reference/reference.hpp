@@ -55,7 +55,14 @@ extern const tl_elementwise_table elementwise_table;
 extern const tl_optimizer_table optimizer_table;
 extern const tl_reduction_table reduction_table;
 extern const tl_view_table view_table;
+extern const tl_indexing_table indexing_table;
 extern const tl_matmul_table matmul_table;
+extern const tl_normalization_table normalization_table;
+extern const tl_loss_table loss_table;
+extern const tl_fourier_table fourier_table;
+extern const tl_scan_table scan_table;
+extern const tl_convolution_table convolution_table;
+extern const tl_pooling_table pooling_table;
 
 // ---- Errors -------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ constinit State state;
 
 }  // namespace
 
-void handle_made(Backend &backend, std::uint64_t bytes) noexcept {
+void handle_made(tl_backend &backend, std::uint64_t bytes) noexcept {
   const std::lock_guard guard(state.lock);
   ++state.handles;
   ++backend.live_handles;
@@ -47,14 +47,14 @@ void payload_retired(std::uint64_t bytes) noexcept {
   state.retire(bytes);
 }
 
-bool handle_freed(Backend &backend, std::uint64_t bytes) noexcept {
+bool handle_freed(tl_backend &backend, std::uint64_t bytes) noexcept {
   const std::lock_guard guard(state.lock);
   state.retire(bytes);
   --state.handles;
   return --backend.live_handles == 0 && backend.is_closed;
 }
 
-bool close(Backend &backend) noexcept {
+bool close(tl_backend &backend) noexcept {
   const std::lock_guard guard(state.lock);
   if (backend.is_closed) return false;
   backend.is_closed = true;

@@ -33,8 +33,8 @@ void tl_buffer_free(tl_buffer *buffer) {
     // Nobody else may use the handle any more, so a plain read of its state suffices.
     const bool retires = !buffer->is_released();
     if (retires) buffer->give_back();
-    Backend &backend = *buffer->backend;
-    if (counters::handle_freed(backend, retires ? buffer->bytes() : 0)) backend.destroy();
+    Backend *backend = buffer->backend;
+    if (counters::handle_freed(*backend, retires ? buffer->bytes() : 0)) delete backend;
   }
   delete buffer;
 }

@@ -142,6 +142,10 @@ void Call::check_flag(const char *argument, std::uint32_t flag) noexcept {
   if (flag > 1) refuse(TL_INVALID_ARGUMENT, "{} is {}, expected 0 or 1", argument, flag);
 }
 
+void Call::check_positive(const char *argument, std::uint64_t value) noexcept {
+  if (value == 0) refuse(TL_INVALID_ARGUMENT, "{} is 0, expected at least 1", argument);
+}
+
 std::uint64_t Call::product(const char *argument, std::span<const std::uint64_t> dims) noexcept {
   if (failed()) return 0;
   std::uint64_t total = 1;
@@ -229,6 +233,21 @@ tl_status Call::complete(tl_status status, std::span<tl_buffer **const> out,
     handles[i]->storage = storages[i];
     counters::handle_made(*backend_, handles[i]->bytes());
     *out[i] = handles[i];
+  }
+  return TL_OK;
+}
+
+tl_status Call::fill_all(std::span<const std::uint64_t> counts, double value,
+                         tl_storage **storages) noexcept {
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const tl_status status = backend_->memory.fill(backend_->instance, dtype_, width_, counts[i],
+                                                   value, 0, &storages[i]);
+    if (status == TL_OK) continue;
+    for (std::size_t made = 0; made < i; ++made) {
+      if (storages[made] != nullptr) backend_->memory.release(backend_->instance, storages[made]);
+    }
+    return status;
   }
   return TL_OK;
 }

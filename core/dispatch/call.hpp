@@ -67,6 +67,7 @@ class Call {
   void check_same_count(const char *argument, const tl_operand *operand,
                         const tl_operand *first) noexcept;
   void check_flag(const char *argument, std::uint32_t flag) noexcept;
+  void check_positive(const char *argument, std::uint64_t value) noexcept;
 
   // The product of dims; a zero anywhere makes it 0. A product beyond 64 bits ends the call.
   std::uint64_t product(const char *argument, std::span<const std::uint64_t> dims) noexcept;
@@ -106,6 +107,15 @@ class Call {
     return results<1>({out}, {count}, kernel);
   }
 
+  // For results that need no kernel: every element is `value`, which is rounded already.
+  template <std::size_t N>
+  tl_status filled(const std::array<tl_buffer **, N> &out,
+                   const std::array<std::uint64_t, N> &counts, double value) noexcept {
+    return results<N>(out, counts, [&](Backend &, tl_storage **storages) {
+      return fill_all(counts, value, storages);
+    });
+  }
+
   // For operations without a buffer result: what the backend answered, with its reason.
   tl_status finish(tl_status status) noexcept;
 
@@ -122,6 +132,8 @@ class Call {
                      std::span<tl_buffer *const> handles,
                      std::span<tl_storage *const> storages) noexcept;
   tl_status refusal_of_null_backend() noexcept;
+  tl_status fill_all(std::span<const std::uint64_t> counts, double value,
+                     tl_storage **storages) noexcept;
 
   const tl_operation operation_;
   bool is_inside_ = false;

@@ -1,19 +1,6 @@
 // Memory family: zeros, full, copies.
 #include "dispatch/call.hpp"
 
-namespace torchlean {
-namespace {
-
-tl_status fill(Call &call, std::uint64_t count, tl_dtype dtype, std::uint32_t width, double value,
-               tl_buffer **out) {
-  return call.result(out, count, [&](Backend &backend, tl_storage **storage) {
-    return backend.memory.fill(backend.instance, dtype, width, count, value, 0, storage);
-  });
-}
-
-}  // namespace
-}  // namespace torchlean
-
 using namespace torchlean;
 
 extern "C" {
@@ -21,20 +8,19 @@ extern "C" {
 tl_status tl_zeros(uint64_t count, tl_dtype dtype, tl_buffer **out) {
   Call call(TL_OP_zeros);
   call.create(dtype);
-  return fill(call, count, dtype, native_width(dtype), 0.0, out);
+  return call.filled<1>({out}, {count}, 0.0);
 }
 
 tl_status tl_full(uint64_t count, double value, tl_dtype dtype, tl_buffer **out) {
   Call call(TL_OP_full);
   call.create(dtype);
-  return fill(call, count, dtype, native_width(dtype), call.rounded(value), out);
+  return call.filled<1>({out}, {count}, call.rounded(value));
 }
 
 tl_status tl_zeros_like(const tl_buffer *reference, uint64_t count, tl_buffer **out) {
   Call call(TL_OP_zeros_like);
-  const tl_operand *like = call.any("reference", reference);
-  if (call.failed()) return call.status();
-  return fill(call, count, like->dtype, like->width, 0.0, out);
+  call.any("reference", reference);
+  return call.filled<1>({out}, {count}, 0.0);
 }
 
 tl_status tl_copy(const tl_buffer *x, tl_buffer **out) {

@@ -1,6 +1,6 @@
 // Reduction family: sums, means, maxima, and masks that mark them.
 #include "dispatch/broadcast.hpp"
-#include "dispatch/call.hpp"
+#include "dispatch/shape.hpp"
 
 namespace torchlean {
 namespace {
@@ -20,19 +20,10 @@ tl_status reduce_total(tl_operation operation, tl_reduce_op op, const tl_buffer 
   return reduce(call, op, operand, 1, operand->count, 1, out);
 }
 
-// x as a matrix; null after a refusal. Rows and columns beyond a buffer's size are refused too,
-// where an empty side would hide them.
-const tl_operand *matrix(Call &call, const tl_buffer *x, std::uint64_t rows, std::uint64_t cols) {
-  const tl_operand *operand = call.native("x", x);
-  const std::array<std::uint64_t, 2> dims = {rows, cols};
-  call.check_count("x", operand, call.product("rows and cols", dims), "rows * cols");
-  return call.failed() ? nullptr : operand;
-}
-
 tl_status row_mask(tl_operation operation, tl_row_mask_op op, const tl_buffer *x,
                    std::uint64_t rows, std::uint64_t cols, std::uint64_t k, tl_buffer **out) {
   Call call(operation);
-  const tl_operand *operand = matrix(call, x, rows, cols);
+  const tl_operand *operand = matrix(call, "x", x, rows, cols);
   if (call.failed()) return call.status();
   return call.result(out, operand->count, [&](Backend &backend, tl_storage **storage) {
     return backend.reduction.row_mask(backend.instance, op, operand, rows, cols,
@@ -57,7 +48,7 @@ tl_status tl_reduce_mean(const tl_buffer *x, tl_buffer **out) {
 
 tl_status tl_reduce_sum_by_row(const tl_buffer *x, uint64_t rows, uint64_t cols, tl_buffer **out) {
   Call call(TL_OP_reduce_sum_by_row);
-  const tl_operand *operand = matrix(call, x, rows, cols);
+  const tl_operand *operand = matrix(call, "x", x, rows, cols);
   return reduce(call, TL_REDUCE_SUM, operand, rows, cols, 1, out);
 }
 
@@ -68,20 +59,16 @@ tl_status tl_reduce_sum_axis(const tl_buffer *x, const uint64_t *dims, size_t ra
   const std::span<const std::uint64_t> axes = call.list("dims", dims, rank);
   call.check_count("x", operand, call.product("dims", axes), "the product of dims");
   if (call.failed()) return call.status();
-  if (axis >= std::max<std::size_t>(rank, 1)) {
-    return call.refuse(TL_INVALID_ARGUMENT, "axis is {}, expected less than the rank {}", axis,
-                       rank);
-  }
-  if (rank == 0) return reduce(call, TL_REDUCE_SUM, operand, 1, 1, 1, out);
-  const std::uint64_t outer = call.product("dims", axes.first(axis));
-  const std::uint64_t inner = call.product("dims", axes.subspan(axis + 1));
-  const std::array<std::uint64_t, 2> result = {outer, inner};
-  if (call.product("dims without the axis", result) > largest_count) {
+  check_axis(call, axis, axes.size());
+  const MiddleAxis middle = split_at(call, axes, axis);
+  const std::array<std::uint64_t, 2> result = {middle.outer, middle.inner};
+  const std::uint64_t count = call.product("dims without the axis", result);
+  if (count > largest_count) {
     return call.refuse(TL_INVALID_ARGUMENT,
-                       "the result would have {} elements, at most {} are possible", outer * inner,
+                       "the result would have {} elements, at most {} are possible", count,
                        largest_count);
   }
-  return reduce(call, TL_REDUCE_SUM, operand, outer, axes[axis], inner, out);
+  return reduce(call, TL_REDUCE_SUM, operand, middle.outer, middle.n, middle.inner, out);
 }
 
 tl_status tl_reduce_from_broadcast(const tl_buffer *d_out, const uint64_t *in_dims, size_t in_rank,
@@ -102,14 +89,14 @@ tl_status tl_reduce_from_broadcast(const tl_buffer *d_out, const uint64_t *in_di
 
 tl_status tl_reduce_max_by_row(const tl_buffer *x, uint64_t rows, uint64_t cols, tl_buffer **out) {
   Call call(TL_OP_reduce_max_by_row);
-  const tl_operand *operand = matrix(call, x, rows, cols);
+  const tl_operand *operand = matrix(call, "x", x, rows, cols);
   return reduce(call, TL_REDUCE_MAX, operand, rows, cols, 1, out);
 }
 
 tl_status tl_reduce_max_by_column(const tl_buffer *x, uint64_t rows, uint64_t cols,
                                   tl_buffer **out) {
   Call call(TL_OP_reduce_max_by_column);
-  const tl_operand *operand = matrix(call, x, rows, cols);
+  const tl_operand *operand = matrix(call, "x", x, rows, cols);
   return reduce(call, TL_REDUCE_MAX, operand, 1, rows, cols, out);
 }
 

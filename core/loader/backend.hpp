@@ -11,11 +11,9 @@
 
 #include "loader/table.hpp"
 
-namespace torchlean {
-
-// Never freed once it has been usable: handles point to it. The sub-tables are the base, so that
+// Lives until it is closed and its last handle is freed. The sub-tables are the base, so that
 // dispatch reads backend.elementwise.unary(backend.instance, ...).
-struct Backend : FullTable {
+struct tl_backend : torchlean::FullTable {
   std::string name;
   std::string version;
   std::string library;
@@ -33,14 +31,18 @@ struct Backend : FullTable {
   std::uint64_t live_handles = 0;
   std::atomic<bool> is_closed{false};
 
-  // No handle and no call is left. Leaves `instance` null.
-  void destroy() noexcept {
-    destroy_instance(instance);
-    instance = nullptr;
+  tl_backend() = default;
+  tl_backend(const tl_backend &) = delete;
+  tl_backend &operator=(const tl_backend &) = delete;
+
+  // No handle and no call is left.
+  ~tl_backend() {
+    if (instance != nullptr) destroy_instance(instance);
   }
 };
 
-}  // namespace torchlean
+namespace torchlean {
 
-// The public name of the same thing.
-struct tl_backend : torchlean::Backend {};
+using Backend = ::tl_backend;
+
+}  // namespace torchlean

@@ -51,10 +51,17 @@ struct Stop {
   std::string reason;
 };
 
+// A file whose entry has run. It stays open for good: its threads and thread-local destructors may
+// run at any time. Without a table it was refused.
+struct Module {
+  boost::dll::shared_library library;
+  const BackendVTable *vtable = nullptr;
+};
+
 // Files that are open, by path: several instances share one, and its entry is called once.
 struct Modules {
   std::mutex mutex;
-  std::map<std::string, const BackendVTable *> by_path;
+  std::map<std::string, Module> by_path;
 };
 
 Modules &modules() {
@@ -127,26 +134,22 @@ const BackendVTable *negotiate(tl_backend_entry_fn entry, const std::string &not
   return vtable;
 }
 
-// The file's table. Opens the file the first time; once its entry has run it stays open for good,
-// since its threads and thread-local destructors may run at any time.
+// The file's table. Opens the file the first time.
 const BackendVTable *table_of(const Candidate &candidate, Attempt &attempt) {
   Modules &all = modules();
   const std::lock_guard guard(all.mutex);
-  const auto known = all.by_path.find(candidate.path.string());
-  if (known != all.by_path.end()) {
-    attempt.stage = TL_STAGE_NEGOTIATED;
-    return known->second;
+  Module &module = all.by_path[candidate.path.string()];
+  if (module.vtable == nullptr) {
+    check_libraries(*candidate.elf.facts, attempt);
+    boost::dll::shared_library library = open_file(candidate, attempt);
+    attempt.stage = TL_STAGE_OPENED;
+    const tl_backend_entry_fn entry = find_entry(library, candidate.path);
+    attempt.stage = TL_STAGE_ENTRY_FOUND;
+    module.library = std::move(library);
+    module.vtable = negotiate(entry, candidate.name);
   }
-  check_libraries(*candidate.elf.facts, attempt);
-  boost::dll::shared_library library = open_file(candidate, attempt);
-  attempt.stage = TL_STAGE_OPENED;
-  const tl_backend_entry_fn entry = find_entry(library, candidate.path);
-  attempt.stage = TL_STAGE_ENTRY_FOUND;
-  new boost::dll::shared_library(std::move(library));
-  const BackendVTable *vtable = negotiate(entry, candidate.name);
   attempt.stage = TL_STAGE_NEGOTIATED;
-  all.by_path.emplace(candidate.path.string(), vtable);
-  return vtable;
+  return module.vtable;
 }
 
 void read_coverage(Backend &backend, const BackendVTable &vtable, tl_instance *instance) {
@@ -222,10 +225,7 @@ tl_backend *open_backend(const Candidate &candidate, const OpenOptions &options,
     attempt.status = TL_INTERNAL;
     attempt.reason = error.what();
   }
-  if (attempt.status != TL_OK && backend) {
-    backend->destroy();
-    backend.reset();
-  }
+  if (attempt.status != TL_OK) backend.reset();
   attempt.microseconds =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
                                      std::chrono::steady_clock::now() - start)

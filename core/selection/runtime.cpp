@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "buffers/counters.hpp"
 #include "buffers/gate.hpp"
@@ -100,7 +101,7 @@ tl_backend *serving_backend(const char *operation) noexcept {
 }
 
 tl_backend *current_backend(const char *operation) noexcept {
-  if (Backend *chosen = thread_state().backend) return static_cast<tl_backend *>(chosen);
+  if (tl_backend *chosen = thread_state().backend) return chosen;
   return serving_backend(operation);
 }
 
@@ -159,14 +160,12 @@ void tl_backend_close(tl_backend *backend) {
   if (!inside) return;
   settings::forget(*backend);
   if (thread_state().backend == backend) thread_state().backend = nullptr;
-  if (counters::close(*backend)) backend->destroy();
+  if (counters::close(*backend)) delete backend;
 }
 
 tl_backend *tl_set_thread_backend(tl_backend *backend) {
   ThreadState &thread = thread_state();
-  auto *former = static_cast<tl_backend *>(thread.backend);
-  thread.backend = backend;
-  return former;
+  return std::exchange(thread.backend, backend);
 }
 
 tl_status tl_get_runtime_info(tl_runtime_info *out) {

@@ -56,7 +56,7 @@ tl_status tl_get_operation(tl_operation operation, tl_operation_info *out) {
                        .accuracy = row.accuracy,
                        .runtime = row.runtime,
                        .lean = row.lean,
-                       .is_planned = std::string_view(row.state) == "planned" ? 1U : 0U});
+                       .is_compared = std::string_view(row.state) == "compared" ? 1U : 0U});
 }
 
 tl_status tl_get_backend_info(tl_backend *backend, tl_backend_info *out) {

@@ -90,6 +90,36 @@ typedef struct tl_lean_dims {
   uint64_t values[TL_LEAN_MAX_DIMS];
 } tl_lean_dims;
 
+static inline tl_list tl_lean_list(const tl_lean_dims *dims) {
+  return (tl_list){dims->values, dims->length};
+}
+
 tl_lean_dims tl_lean_expect_dims(const char *operation, const char *argument, b_lean_obj_arg array);
+
+/* Windows over spatial axes; the name of the list of their extents differs between symbols. */
+typedef struct tl_lean_windows {
+  tl_lean_dims in;
+  tl_lean_dims kernel;
+  tl_lean_dims stride;
+  tl_lean_dims padding;
+} tl_lean_windows;
+
+void tl_lean_expect_windows(tl_lean_windows *out, const char *operation, b_lean_obj_arg in_spatial,
+                            const char *kernel_name, b_lean_obj_arg kernel, b_lean_obj_arg stride,
+                            b_lean_obj_arg padding);
+
+/* For symbols of kind io: NULL with *out filled in, or the IO error. */
+lean_obj_res tl_lean_io_dims(const char *operation, const char *argument, b_lean_obj_arg array,
+                             tl_lean_dims *out);
+
+/* Row numbers: an Array Nat of any length. The caller frees `values`, which are NULL where there
+ * are none. */
+typedef struct tl_lean_indices {
+  size_t length;
+  uint32_t *values;
+} tl_lean_indices;
+
+tl_lean_indices tl_lean_expect_indices(const char *operation, const char *argument,
+                                       b_lean_obj_arg array);
 
 #endif

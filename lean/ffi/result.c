@@ -105,33 +105,92 @@ void tl_lean_expect_float_array(const char *operation, const char *argument,
   }
 }
 
+/* ---- Arrays of Nat -----------------------------------------------------------------------------
+ * Each function returns false after writing what is wrong. */
+
+static bool read_array(char text[text_size], const char *operation, const char *argument,
+                       b_lean_obj_arg array) {
+  if (!lean_is_scalar(array) && lean_is_array(array)) return true;
+  describe_wrong_class(text, operation, argument, array, "an Array of Nat");
+  return false;
+}
+
+static bool read_natural(char text[text_size], const char *operation, const char *argument,
+                         b_lean_obj_arg array, size_t index, uint32_t *out) {
+  lean_object *entry = lean_array_get_core(array, index);
+  if (!lean_is_scalar(entry)) {
+    char element[text_size / 2];
+    snprintf(element, sizeof element, "%s[%zu]", argument, index);
+    describe_wrong_class(text, operation, element, entry, "a Nat of at most 4294967295");
+    return false;
+  }
+  const uint64_t value = lean_unbox(entry);
+  if (value > UINT32_MAX) {
+    snprintf(text, text_size, "%s: %s[%zu] is %" PRIu64 ", expected at most 4294967295", operation,
+             argument, index, value);
+    return false;
+  }
+  *out = (uint32_t)value;
+  return true;
+}
+
+static bool read_dims(char text[text_size], const char *operation, const char *argument,
+                      b_lean_obj_arg array, tl_lean_dims *out) {
+  if (!read_array(text, operation, argument, array)) return false;
+  out->length = lean_array_size(array);
+  if (out->length > TL_LEAN_MAX_DIMS) {
+    snprintf(text, text_size, "%s: %s has %zu entries, expected at most %d", operation, argument,
+             out->length, TL_LEAN_MAX_DIMS);
+    return false;
+  }
+  for (size_t i = 0; i < out->length; ++i) {
+    uint32_t value = 0;
+    if (!read_natural(text, operation, argument, array, i, &value)) return false;
+    out->values[i] = value;
+  }
+  return true;
+}
+
 tl_lean_dims tl_lean_expect_dims(const char *operation, const char *argument,
                                  b_lean_obj_arg array) {
-  if (lean_is_scalar(array) || !lean_is_array(array)) {
-    panic_about_class(operation, argument, array, "an Array of Nat");
-  }
+  char text[text_size];
   tl_lean_dims dims;
-  dims.length = lean_array_size(array);
-  if (dims.length > TL_LEAN_MAX_DIMS) {
-    char text[text_size];
-    snprintf(text, sizeof text, "%s: %s has %zu entries, expected at most %d", operation, argument,
-             dims.length, TL_LEAN_MAX_DIMS);
+  if (!read_dims(text, operation, argument, array, &dims)) tl_lean_panic(text);
+  return dims;
+}
+
+void tl_lean_expect_windows(tl_lean_windows *out, const char *operation, b_lean_obj_arg in_spatial,
+                            const char *kernel_name, b_lean_obj_arg kernel, b_lean_obj_arg stride,
+                            b_lean_obj_arg padding) {
+  out->in = tl_lean_expect_dims(operation, "inSpatial", in_spatial);
+  out->kernel = tl_lean_expect_dims(operation, kernel_name, kernel);
+  out->stride = tl_lean_expect_dims(operation, "stride", stride);
+  out->padding = tl_lean_expect_dims(operation, "padding", padding);
+}
+
+lean_obj_res tl_lean_io_dims(const char *operation, const char *argument, b_lean_obj_arg array,
+                             tl_lean_dims *out) {
+  char text[text_size];
+  if (read_dims(text, operation, argument, array, out)) return NULL;
+  return tl_lean_io_error(TL_INVALID_ARGUMENT, text);
+}
+
+tl_lean_indices tl_lean_expect_indices(const char *operation, const char *argument,
+                                       b_lean_obj_arg array) {
+  char text[text_size];
+  if (!read_array(text, operation, argument, array)) tl_lean_panic(text);
+  tl_lean_indices indices = {lean_array_size(array), NULL};
+  if (indices.length == 0) return indices;
+  indices.values = malloc(indices.length * sizeof *indices.values);
+  if (indices.values == NULL) {
+    snprintf(text, sizeof text, "%s: no memory for the %zu entries of %s", operation,
+             indices.length, argument);
     tl_lean_panic(text);
   }
-  for (size_t i = 0; i < dims.length; ++i) {
-    lean_object *entry = lean_array_get_core(array, i);
-    if (!lean_is_scalar(entry)) {
-      char element[text_size / 2];
-      snprintf(element, sizeof element, "%s[%zu]", argument, i);
-      panic_about_class(operation, element, entry, "a Nat of at most 4294967295");
-    }
-    dims.values[i] = lean_unbox(entry);
-    if (dims.values[i] > UINT32_MAX) {
-      char text[text_size];
-      snprintf(text, sizeof text, "%s: %s[%zu] is %" PRIu64 ", expected at most 4294967295",
-               operation, argument, i, dims.values[i]);
+  for (size_t i = 0; i < indices.length; ++i) {
+    if (!read_natural(text, operation, argument, array, i, &indices.values[i])) {
       tl_lean_panic(text);
     }
   }
-  return dims;
+  return indices;
 }

@@ -67,11 +67,36 @@ static void an_object_of_the_wrong_class_is_a_user_error(void) {
   drop_all(5, objects);
 }
 
+static void a_wrong_list_is_a_user_error(void) {
+  lean_object *x = torchlean_cuda_buffer_zeros(3, float32);
+  lean_object *three = make_naturals(1, (size_t[]){3});
+  lean_object *huge = make_naturals(1, (size_t[]){1ull << 32});
+  lean_object *image = make_naturals(3, (size_t[]){1, 1, 3});
+  lean_object *one = make_naturals(1, (size_t[]){1});
+  lean_object *zero = make_naturals(1, (size_t[]){0});
+  expect_error(torchlean_cuda_buffer_softmax_io(three, three, 0), "userError",
+               "softmax_io: x is an Array, expected a Buffer");
+  expect_error(torchlean_cuda_buffer_softmax_io(x, x, 0), "userError",
+               "softmax_io: dims is a Buffer, expected an Array of Nat");
+  expect_error(torchlean_cuda_buffer_softmax_io(x, huge, 0), "userError",
+               "softmax_io: dims[0] is 4294967296, expected at most 4294967295");
+  expect_error(torchlean_cuda_buffer_softmax_io(x, three, 1), "userError",
+               "softmax: axis is 1, expected less than the rank 1");
+  expect_error(torchlean_cuda_buffer_cross_entropy_io(x, x, 1, 4), "userError",
+               "cross_entropy: logits has 3 elements, expected rows * cols = 4");
+  expect_error(torchlean_cuda_buffer_distillation_io(x, x, 1, 3, 2), "userError",
+               "distillation: gradient is 2, expected 0 or 1");
+  expect_error(torchlean_cuda_buffer_conv_io(x, x, x, image, image, one, zero, huge, one, 1),
+               "userError", "conv_io: paddingAfter[0] is 4294967296, expected at most 4294967295");
+  expect_error(torchlean_cuda_buffer_conv_io(x, x, x, image, image, zero, zero, zero, one, 1),
+               "userError", "conv: strides[0] is 0, expected at least 1");
+  lean_object *objects[] = {x, three, huge, image, one, zero};
+  drop_all(6, objects);
+}
+
 static void what_no_backend_has_is_a_user_error(void) {
   lean_object *x = torchlean_cuda_buffer_zeros(1, float32);
   lean_object *dims = make_naturals(1, (size_t[]){1});
-  expect_error(torchlean_cuda_buffer_softmax_io(x, dims, 0), "userError",
-               "softmax_io: no backend has this operation yet");
   lean_object *source = lean_mk_string("kernel");
   lean_object *inputs = make_array(1, (lean_object *[]){x});
   expect_error(torchlean_kernel_run_buffer(source, inputs, 1), "userError", "not supported");
@@ -172,7 +197,26 @@ static void too_many_dims_scenario(void) {
 }
 
 static void planned_scenario(void) {
-  torchlean_cuda_buffer_rfft1d_packed(torchlean_cuda_buffer_zeros(4, float32), 1, 4);
+  torchlean_cuda_buffer_encoded_neg(torchlean_cuda_buffer_zeros(4, float32));
+}
+
+static void no_array_scenario(void) {
+  torchlean_cuda_buffer_gather_rows(torchlean_cuda_buffer_zeros(4, float32), 2, 2, lean_box(3), 1);
+}
+
+static void big_index_scenario(void) {
+  torchlean_cuda_buffer_gather_rows(torchlean_cuda_buffer_zeros(4, float32), 2, 2,
+                                    make_naturals(2, (size_t[]){0, 1ull << 32}), 2);
+}
+
+static void wrong_k_scenario(void) {
+  lean_object *x = torchlean_cuda_buffer_zeros(4, float32);
+  torchlean_cuda_buffer_scatter_add(x, x, 4, make_naturals(2, (size_t[]){0, 9}), 4);
+}
+
+static void pool_rank_scenario(void) {
+  lean_object *none = make_naturals(0, NULL);
+  torchlean_cuda_avgpool_bwd(torchlean_cuda_buffer_zeros(1, float32), none, none, none, none, 1);
 }
 
 static void kernel_scenario(void) {
@@ -189,6 +233,10 @@ static const Scenario scenarios[] = {{"exhausted_memory", exhausted_memory_scena
                                      {"no_nat", no_nat_scenario},
                                      {"too_many_dims", too_many_dims_scenario},
                                      {"planned", planned_scenario},
+                                     {"no_array", no_array_scenario},
+                                     {"big_index", big_index_scenario},
+                                     {"wrong_k", wrong_k_scenario},
+                                     {"pool_rank", pool_rank_scenario},
                                      {"kernel", kernel_scenario},
                                      {0}};
 
@@ -205,7 +253,11 @@ static void a_pure_failure_ends_the_process_with_its_message(void) {
       {"nat_over_32_bits", "reduce_sum_axis: dims[0] is 4294967298, expected at most 4294967295"},
       {"no_nat", "swap_adjacent_at_depth: dims[0] is a String, expected a Nat"},
       {"too_many_dims", "reduce_sum_axis: dims has 65 entries, expected at most 64"},
-      {"planned", "rfft1d_packed: no backend has this operation yet"},
+      {"planned", "encoded_neg: no backend has this operation yet"},
+      {"no_array", "gather_rows: indices is a Nat or an enumeration, expected an Array of Nat"},
+      {"big_index", "gather_rows: indices[1] is 4294967296, expected at most 4294967295"},
+      {"wrong_k", "scatter_add: indices has 2 entries, expected k = 4"},
+      {"pool_rank", "avgpool_bwd: inSpatial has 0 spatial axes, expected 1 to 3"},
       {"kernel", "run_encoded: format is not a FloatFormat"},
   };
   for (size_t i = 0; i < sizeof panics / sizeof *panics; ++i) {
@@ -218,6 +270,7 @@ static void a_pure_failure_ends_the_process_with_its_message(void) {
 int main(int argc, char **argv) {
   static const Test tests[] = {TEST(a_wrong_argument_is_a_user_error),
                                TEST(an_object_of_the_wrong_class_is_a_user_error),
+                               TEST(a_wrong_list_is_a_user_error),
                                TEST(what_no_backend_has_is_a_user_error),
                                TEST(exhausted_memory_is_resource_exhausted_and_the_process_goes_on),
                                TEST(a_pure_failure_ends_the_process_with_its_message),

@@ -231,7 +231,7 @@ TEST_CASE("memory figures count every block") {
   CHECK(info().device_total_bytes > 0);
 }
 
-TEST_CASE("what is planned is not claimed, and encoded only where words are moved") {
+TEST_CASE("what it does not have is not claimed, and encoded only where words are moved") {
   const Session session;
   const auto supports = [&](tl_operation operation, tl_dtype dtype) {
     return backend().supports(session.get(), operation, dtype);

@@ -25,7 +25,15 @@ struct Calls {
   tl_broadcast_params broadcast = {sizeof broadcast, 2, 0, {6, 2}, {1, 0}};
   tl_broadcast_params sum_to_shape = {sizeof sum_to_shape, 2, 0, {2, 3}, {0, 1}};
   tl_bmm_params bmm = {sizeof bmm, 1, 2, 3, 2, 0, 0};
+  Buffer<float> one{backend, {0.5}};
+  tl_layer_norm_bwd_params layer_norm_bwd = {sizeof layer_norm_bwd, 1, 6, 6, 1.0 / 6};
   uint32_t replay = 0;
+  // Six elements of everything: six output channels, one window on the first of six positions.
+  tl_convolution_params convolution = {
+      sizeof convolution, 1,         1,         6,         1,         1,         0,
+      {1, 1, 6},          {1, 1, 1}, {1, 1, 6}, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}};
+  tl_pooling_params pooling = {sizeof pooling, 1,         {1, 1, 6}, {1, 1, 3},
+                               {1, 1, 1},      {0, 0, 1}, {1, 1, 6}, 1.5};
 
   struct Call {
     const char *name;
@@ -37,6 +45,7 @@ struct Calls {
     const BackendVTable &t = *backend.table;
     tl_instance *const i = backend.instance;
     static const double words[6] = {1.1, 1e-40, 3.3, 1e-42, 5.5, 6.6};
+    static const uint32_t indices[2] = {1, 1};
     using In = const tl_operand *;
     using Out = tl_storage **;
     return {
@@ -105,6 +114,75 @@ struct Calls {
          [=, &t, this](In a, In b, Out out) {
            return t.matmul->bmm_scaled(i, a, b, &bmm, 0.5, 0, out, &replay);
          }},
+        {"gather_rows",
+         {6},
+         [=, &t](In a, In, Out out) {
+           return t.indexing->gather_rows(i, a, 2, 3, indices, 2, 0, out);
+         }},
+        {"scatter_add_rows",
+         {6},
+         [=, &t](In a, In b, Out out) {
+           return t.indexing->scatter_add_rows(i, a, b, 2, 3, indices, 2, 0, out);
+         }},
+        {"softmax",
+         {6},
+         [=, &t](In a, In, Out out) { return t.normalization->softmax(i, a, 1, 3, 2, 0, out); }},
+        {"masked_softmax",
+         {6},
+         [=, &t](In a, In b, Out out) {
+           return t.normalization->masked_softmax(i, a, b, 2, 3, 0, out);
+         }},
+        {"layer_norm",
+         {6, 6, 1},
+         [=, &t](In a, In b, Out out) {
+           return t.normalization->layer_norm(i, a, b, b, 1, 6, 0.5, 0, out);
+         }},
+        {"layer_norm_bwd",
+         {6, 6, 6},
+         [=, &t, this](In a, In b, Out out) {
+           return t.normalization->layer_norm_bwd(i, a, b, one.operand(), b, &layer_norm_bwd, 0,
+                                                  out);
+         }},
+        {"loss",
+         {1},
+         [=, &t](In a, In b, Out out) {
+           return t.loss->loss(i, TL_LOSS_CROSS_ENTROPY, a, b, 2, 3, 0, out);
+         }},
+        {"transform",
+         {8},
+         [=, &t](In a, In, Out out) {
+           return t.fourier->transform(i, TL_FOURIER_RFFT, a, 1, 6, 0, out);
+         }},
+        {"scan forward",
+         {6},
+         [=, &t](In a, In b, Out out) {
+           return t.scan->forward(i, TL_SCAN_VARYING, a, b, a, b, 1, 6, 0, out);
+         }},
+        {"scan backward",
+         {6, 6, 6, 6},
+         [=, &t](In a, In b, Out out) {
+           return t.scan->backward(i, TL_SCAN_CONSTANT, a, b, a, b, a, b, 1, 6, 0, out);
+         }},
+        {"convolution forward",
+         {6},
+         [=, &t, this](In a, In b, Out out) {
+           return t.convolution->forward(i, TL_CONVOLUTION, a, b, b, &convolution, 0, out);
+         }},
+        {"convolution backward",
+         {6, 6, 6},
+         [=, &t, this](In a, In b, Out out) {
+           return t.convolution->backward(i, TL_CONVOLUTION, a, b, b, &convolution, 0, out);
+         }},
+        {"pooling forward",
+         {6},
+         [=, &t, this](In a, In, Out out) {
+           return t.pooling->forward(i, TL_POOLING_SMOOTH_MAX, a, &pooling, 0, out);
+         }},
+        {"pooling backward",
+         {6},
+         [=, &t, this](In a, In b, Out out) {
+           return t.pooling->backward(i, TL_POOLING_SMOOTH_MAX, b, a, &pooling, 0, out);
+         }},
     };
   }
 
@@ -124,7 +202,7 @@ tl_storage *const untouched = reinterpret_cast<tl_storage *>(0x1234);
 void check_failure(const char *name, tl_status expected,
                    const std::function<tl_status(tl_storage **)> &run) {
   INFO(name);
-  tl_storage *out[3] = {untouched, untouched, untouched};
+  tl_storage *out[4] = {untouched, untouched, untouched, untouched};
   const int64_t before = live_bytes;
   error_text.clear();
   CHECK(run(out) == expected);
@@ -144,7 +222,7 @@ TEST_CASE("B3: a failing allocation gives a status, no storage and no leak, in e
       fails_from_there_on = from_there_on;
       int64_t failing = 1;
       for (;; ++failing) {
-        tl_storage *out[3] = {untouched, untouched, untouched};
+        tl_storage *out[4] = {untouched, untouched, untouched, untouched};
         const int64_t before = live_bytes;
         allocations = 0;
         failing_allocation = failing;
@@ -191,7 +269,8 @@ TEST_CASE("T6: NULL, contradictory operands and unknown dtypes are refused by ev
     check_failure(call.name, name == "concat" ? TL_INVALID_ARGUMENT : TL_UNSUPPORTED,
                   with(&encoded));
     if (name != "reduce" && name != "sum_to_shape" && name != "row_mask" && name != "broadcast" &&
-        name != "swap" && name != "unary")
+        name != "swap" && name != "unary" && name != "gather_rows" && name != "softmax" &&
+        name != "transform" && name != "pooling forward")
       check_failure(call.name, TL_INVALID_ARGUMENT, with(other.operand()));
   }
 }
@@ -199,20 +278,22 @@ TEST_CASE("T6: NULL, contradictory operands and unknown dtypes are refused by ev
 TEST_CASE("T6: structures smaller than their first form are refused, larger ones are read") {
   Backend backend;
   Calls calls(backend);
-  size_t *const sizes[] = {&calls.scalars.struct_size, &calls.adam.struct_size,
-                           &calls.broadcast.struct_size, &calls.sum_to_shape.struct_size,
-                           &calls.bmm.struct_size};
+  size_t *const sizes[] = {&calls.scalars.struct_size,     &calls.adam.struct_size,
+                           &calls.broadcast.struct_size,   &calls.sum_to_shape.struct_size,
+                           &calls.bmm.struct_size,         &calls.layer_norm_bwd.struct_size,
+                           &calls.convolution.struct_size, &calls.pooling.struct_size};
   for (size_t *size : sizes) *size /= 2;
   for (const auto &call : calls.all()) {
     const std::string name = call.name;
     if (name == "generate" || name == "unary" || name == "binary" || name == "adam_step" ||
-        name == "sum_to_shape" || name == "broadcast" || name == "bmm" || name == "bmm_scaled")
+        name == "sum_to_shape" || name == "broadcast" || name == "bmm" || name == "bmm_scaled" ||
+        name == "layer_norm_bwd" || name.starts_with("convolution") || name.starts_with("pooling"))
       check_failure(call.name, TL_INVALID_ARGUMENT,
                     [&](tl_storage **out) { return calls.run(call, out); });
   }
   for (size_t *size : sizes) *size = *size * 2 + 64;
   for (const auto &call : calls.all()) {
-    tl_storage *out[3];
+    tl_storage *out[4];
     REQUIRE(calls.run(call, out) == TL_OK);
     calls.release(call, out);
   }
@@ -270,6 +351,45 @@ TEST_CASE("T6: shapes that contradict the operands are refused") {
   refused("bmm", [&](tl_storage **out) { return t.matmul->bmm(i, x, y, &calls.bmm, 0, out); });
   calls.bmm = {sizeof calls.bmm, huge, 2, 3, 2, 0, 0};
   refused("bmm", [&](tl_storage **out) { return t.matmul->bmm(i, x, y, &calls.bmm, 0, out); });
+  const uint32_t indices[2] = {0, 1};
+  refused("gather_rows", [&](tl_storage **out) {
+    return t.indexing->gather_rows(i, x, 2, 2, indices, 2, 0, out);
+  });
+  refused("gather_rows", [&](tl_storage **out) {
+    return t.indexing->gather_rows(i, x, 2, 3, nullptr, 2, 0, out);
+  });
+  refused("gather_rows", [&](tl_storage **out) {
+    return t.indexing->gather_rows(i, x, 2, 3, indices, huge, 0, out);
+  });
+  refused("scatter_add_rows", [&](tl_storage **out) {
+    return t.indexing->scatter_add_rows(i, x, y, 2, 3, nullptr, 2, 0, out);
+  });
+  refused("scatter_add_rows", [&](tl_storage **out) {
+    return t.indexing->scatter_add_rows(i, x, y, 2, 3, indices, 1, 0, out);
+  });
+  refused("softmax",
+          [&](tl_storage **out) { return t.normalization->softmax(i, x, huge, 6, 2, 0, out); });
+  refused("masked_softmax", [&](tl_storage **out) {
+    return t.normalization->masked_softmax(i, x, calls.one.operand(), 2, 3, 0, out);
+  });
+  for (const uint64_t cols : {0, 3})  // gamma and beta are for 6
+    refused("layer_norm", [&](tl_storage **out) {
+      return t.normalization->layer_norm(i, x, y, y, 2, cols, 0.5, 0, out);
+    });
+  for (const uint64_t rows : {0, 2}) {
+    calls.layer_norm_bwd.rows = rows;
+    refused("layer_norm_bwd", [&](tl_storage **out) {
+      return t.normalization->layer_norm_bwd(i, x, y, calls.one.operand(), y, &calls.layer_norm_bwd,
+                                             0, out);
+    });
+  }
+  for (uint32_t op = 0; op < TL_LOSS_OP_COUNT; ++op)
+    refused("loss", [&](tl_storage **out) { return t.loss->loss(i, op, x, y, 2, 2, 0, out); });
+  for (uint32_t op = 0; op < TL_FOURIER_OP_COUNT; ++op)
+    for (const uint64_t n : {uint64_t{0}, uint64_t{5}, huge})
+      refused("transform", [&](tl_storage **out) {
+        return t.fourier->transform(i, op, x, n == 5 ? 2 : 1, n, 0, out);
+      });
   double words[1];
   CHECK(t.matmul->dgemm(i, nullptr, words, 1, 1, 1, words) == TL_INVALID_ARGUMENT);
   CHECK(t.transfer->download(i, x, TL_ENCODED, words) == TL_INVALID_ARGUMENT);
@@ -284,7 +404,7 @@ TEST_CASE("B6, B7: every enumerator of the header is known, and none beyond") {
   tl_instance *const i = backend.instance;
   const auto try_all = [&](uint32_t known, auto run) {
     for (uint32_t op = 0; op < known; ++op) {
-      tl_storage *out[2] = {nullptr, nullptr};
+      tl_storage *out[4] = {};
       CHECK(run(op, out) == TL_OK);
       for (tl_storage *storage : out)
         if (storage != nullptr) t.memory->release(i, storage);
@@ -310,6 +430,33 @@ TEST_CASE("B6, B7: every enumerator of the header is known, and none beyond") {
   try_all(TL_ROW_MASK_OP_COUNT, [&](uint32_t op, tl_storage **out) {
     return t.reduction->row_mask(i, op, x, 2, 3, 1, 0, out);
   });
+  try_all(TL_LOSS_OP_COUNT,
+          [&](uint32_t op, tl_storage **out) { return t.loss->loss(i, op, x, y, 2, 3, 0, out); });
+  try_all(TL_FOURIER_OP_COUNT, [&](uint32_t op, tl_storage **out) {
+    return t.fourier->transform(i, op, x, 1, op == TL_FOURIER_RFFT ? 6 : 4, 0, out);
+  });
+  try_all(TL_SCAN_OP_COUNT, [&](uint32_t op, tl_storage **out) {
+    return t.scan->forward(i, op, x, y, x, y, 1, 6, 0, out);
+  });
+  try_all(TL_SCAN_OP_COUNT, [&](uint32_t op, tl_storage **out) {
+    return t.scan->backward(i, op, x, y, x, y, x, y, 1, 6, 0, out);
+  });
+  calls.convolution.stride[2] = 1;  // six windows of six positions, either way
+  calls.convolution.in_channels = calls.convolution.out_channels = 1;
+  calls.convolution.out[2] = 6;
+  try_all(TL_CONVOLUTION_OP_COUNT, [&](uint32_t op, tl_storage **out) {
+    return t.convolution->forward(i, op, x, calls.one.operand(), calls.one.operand(),
+                                  &calls.convolution, 0, out);
+  });
+  try_all(TL_CONVOLUTION_OP_COUNT, [&](uint32_t op, tl_storage **out) {
+    return t.convolution->backward(i, op, x, calls.one.operand(), y, &calls.convolution, 0, out);
+  });
+  try_all(TL_POOLING_OP_COUNT, [&](uint32_t op, tl_storage **out) {
+    return t.pooling->forward(i, op, x, &calls.pooling, 0, out);
+  });
+  try_all(TL_POOLING_OP_COUNT, [&](uint32_t op, tl_storage **out) {
+    return t.pooling->backward(i, op, x, y, &calls.pooling, 0, out);
+  });
 }
 
 TEST_CASE("supports follows the table: native kernels, and encoded where words are only moved") {
@@ -323,7 +470,8 @@ TEST_CASE("supports follows the table: native kernels, and encoded where words a
   CHECK(supports(TL_OP_concat1d, TL_ENCODED));
   CHECK(supports(TL_OP_upload_encoded, TL_ENCODED));
   CHECK_FALSE(supports(TL_OP_zeros, TL_ENCODED));
-  CHECK_FALSE(supports(TL_OP_softmax, TL_FLOAT32));
+  CHECK(supports(TL_OP_softmax, TL_FLOAT32));
+  CHECK_FALSE(supports(TL_OP_softmax, TL_ENCODED));
   CHECK_FALSE(supports(TL_OP_COUNT, TL_FLOAT32));
   CHECK_FALSE(supports(TL_OP_copy, TL_DTYPE_COUNT));
 }

@@ -1,6 +1,7 @@
 // What the tests compare with: MPFR in plenty of digits, and random numbers of every kind.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <type_traits>
+#include <vector>
 
 #include <mpfr.h>
 
@@ -20,6 +22,11 @@ using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 template <class T>
 bool same(T a, T b) {
   return (std::isnan(a) && std::isnan(b)) || std::bit_cast<Bits<T>>(a) == std::bit_cast<Bits<T>>(b);
+}
+
+template <class T>
+bool all_same(const std::vector<T> &a, const std::vector<T> &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same<T>);
 }
 
 // A number of MPFR's whose precision leaves nothing to be rounded before the end.
@@ -54,6 +61,15 @@ template <class T>
 T any_finite(std::mt19937_64 &random) {
   for (;;)
     if (const T x = any_pattern<T>(random); std::isfinite(x)) return x;
+}
+
+template <class T>
+std::vector<T> normal_values(size_t n, double mean = 0, double deviation = 1, uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> distribution(mean, deviation);
+  std::vector<T> x(n);
+  for (T &value : x) value = static_cast<T>(distribution(random));
+  return x;
 }
 
 // How many samples: more in long runs.

@@ -46,7 +46,7 @@ nlohmann::ordered_json to_json(const std::vector<OpenedBackend> &backends) {
                     {"accuracy", table[i].accuracy},
                     {"runtime", table[i].runtime},
                     {"lean", split(table[i].lean, ' ')},
-                    {"is_planned", table[i].is_planned != 0},
+                    {"is_compared", table[i].is_compared != 0},
                     {"dtypes", coverage}});
   }
   return {{"version", tl_version()}, {"backends", list}, {"operations", rows}};
@@ -65,11 +65,8 @@ void print_text(const std::vector<OpenedBackend> &backends) {
     for (const OpenedBackend &entry : backends) {
       if (!entry.backend) continue;
       const std::vector<std::string> dtypes = supported_dtypes(*entry.backend, i);
-      row.push_back(!dtypes.empty()            ? fmt::format("{}", fmt::join(dtypes, " "))
-                    : table[i].is_planned != 0 ? "planned"
-                                               : "-");
+      row.push_back(dtypes.empty() ? "-" : fmt::format("{}", fmt::join(dtypes, " ")));
     }
-    if (backends.empty() && table[i].is_planned != 0) row.emplace_back("planned");
     text.add(row);
   }
   fmt::print("{}", text.text());

@@ -14,7 +14,8 @@
  *   - Shapes are canonical: the core has checked operand sizes, dtypes and index ranges that it can
  *     decide, and has rounded host scalars to the operands' dtype. A result may be empty: an empty
  *     operand comes with count 0 and storage NULL, and *out = NULL is the empty result. The core
- *     itself answers whole calls whose results are all empty.
+ *     itself answers whole calls whose results are all empty, and with memory.fill or memory.copy
+ *     those that a family's text below says it does.
  *   - TL_UNSUPPORTED: the enumerator, dtype or operation is not known here. TL_INVALID_ARGUMENT: a
  *     malformed argument (a count that does not fit, an unknown struct_size).
  *   - TL_OK from a device backend means "submitted". Later faults surface at the next download or
@@ -277,12 +278,14 @@ typedef struct tl_view_table {
                     uint64_t second, uint64_t inner, tl_flags, tl_storage **out);
 } tl_view_table;
 
+/* rows, cols, k > 0: the core answers empty sources (zeros) and empty lists (a copy). Index lists
+ * are host memory, valid during the call. */
 typedef struct tl_indexing_table {
   size_t struct_size;
-  /* source is (rows, cols); result (k, cols), not empty. indices[i] >= rows gives a row of +0. */
+  /* source is (rows, cols); result (k, cols). indices[i] >= rows gives a row of +0. */
   tl_status (*gather_rows)(tl_instance *, const tl_operand *source, uint64_t rows, uint64_t cols,
                            const uint32_t *indices, uint64_t k, tl_flags, tl_storage **out);
-  /* base is (rows, cols), not empty, values (k, cols). indices[i] >= rows is ignored. */
+  /* base is (rows, cols), as is the result, values (k, cols). indices[i] >= rows is ignored. */
   tl_status (*scatter_add_rows)(tl_instance *, const tl_operand *base, const tl_operand *values,
                                 uint64_t rows, uint64_t cols, const uint32_t *indices, uint64_t k,
                                 tl_flags, tl_storage **out);
@@ -317,25 +320,28 @@ typedef struct tl_matmul_table {
 
 typedef struct tl_layer_norm_bwd_params {
   size_t struct_size;
-  uint64_t rows; /* > 0 */
-  uint64_t cols; /* > 0 */
-  double cols_scale;
+  uint64_t rows;     /* > 0 */
+  uint64_t cols;     /* > 0 */
+  double cols_scale; /* rounded to the dtype, as the next */
   double inv_cols;
 } tl_layer_norm_bwd_params;
 
+/* No operand and no result is empty. */
 typedef struct tl_normalization_table {
   size_t struct_size;
-  /* Over the middle axis of (outer, n, inner), not empty. */
+  /* Over the middle axis of (outer, n, inner). */
   tl_status (*softmax)(tl_instance *, const tl_operand *x, uint64_t outer, uint64_t n,
                        uint64_t inner, tl_flags, tl_storage **out);
+  /* Two operands (rows, cols). */
   tl_status (*masked_softmax)(tl_instance *, const tl_operand *scores, const tl_operand *mask,
                               uint64_t rows, uint64_t cols, tl_flags, tl_storage **out);
   /* x is (rows, cols), gamma and beta (cols); out = result, normalized (rows, cols), invStd (rows).
-   */
+   * epsilon is rounded to the dtype. */
   tl_status (*layer_norm)(tl_instance *, const tl_operand *x, const tl_operand *gamma,
                           const tl_operand *beta, uint64_t rows, uint64_t cols, double epsilon,
                           tl_flags, tl_storage *out[3]);
-  /* out = dX (rows, cols), dGamma (cols), dBeta (cols). */
+  /* inv_std is (rows), gamma (cols), the others (rows, cols); out = dX (rows, cols), dGamma (cols),
+   * dBeta (cols). */
   tl_status (*layer_norm_bwd)(tl_instance *, const tl_operand *d_out, const tl_operand *normalized,
                               const tl_operand *inv_std, const tl_operand *gamma,
                               const tl_layer_norm_bwd_params *params, tl_flags, tl_storage *out[3]);
@@ -343,7 +349,8 @@ typedef struct tl_normalization_table {
 
 typedef struct tl_loss_table {
   size_t struct_size;
-  /* Two operands (rows, cols); the result is one element, for the gradient (rows, cols). */
+  /* Two operands (rows, cols); the result is one element, for the gradient (rows, cols). rows and
+   * cols > 0: the core answers NaN for no rows, else 0 for no columns. */
   tl_status (*loss)(tl_instance *, tl_loss_op op, const tl_operand *prediction,
                     const tl_operand *target, uint64_t rows, uint64_t cols, tl_flags,
                     tl_storage **out);
@@ -356,13 +363,15 @@ typedef struct tl_fourier_table {
                          uint64_t n, tl_flags, tl_storage **out);
 } tl_fourier_table;
 
+/* time, state > 0: the core answers empty sequences, whose gradients are empty or zeros. */
 typedef struct tl_scan_table {
   size_t struct_size;
   /* a, b: (state) or (time, state) by op; x: (time, state); h0: (state); result (time, state). */
   tl_status (*forward)(tl_instance *, tl_scan_op op, const tl_operand *a, const tl_operand *b,
                        const tl_operand *x, const tl_operand *h0, uint64_t time, uint64_t state,
                        tl_flags, tl_storage **out);
-  /* h: the forward result; out = dA, dB, dX, dH0. */
+  /* h: the forward result; h and d_y are (time, state). out = dA, dB, dX, dH0, each with the shape
+   * of its operand. */
   tl_status (*backward)(tl_instance *, tl_scan_op op, const tl_operand *a, const tl_operand *b,
                         const tl_operand *x, const tl_operand *h0, const tl_operand *h,
                         const tl_operand *d_y, uint64_t time, uint64_t state, tl_flags,
@@ -370,14 +379,17 @@ typedef struct tl_scan_table {
 } tl_scan_table;
 
 /* Channels first. Spatial arrays are padded in front to three axes with extent 1 (stride 1, no
- * padding, dilation 1). */
+ * padding, dilation 1); all entries but `out` are below 2^32. The kernel is (outC, inC, ...), of
+ * the transposed operation (inC, outC, ...). groups divides both channel counts; in the kernel,
+ * which is dense, only the blocks that join channels of one group are used. The transposed
+ * operation comes with batch 1, groups 1 and dilation 1, as does every gradient. */
 typedef struct tl_convolution_params {
   size_t struct_size;
   uint64_t batch;
   uint64_t in_channels;
   uint64_t out_channels;
   uint64_t groups;
-  uint32_t dense_kernel; /* 1: (outC, inC, ...) of which only the group-diagonal blocks are used */
+  uint32_t dense_kernel; /* always 1: the kernel has all outC * inC blocks, whatever groups is */
   uint32_t reserved;
   int64_t in[3];
   int64_t kernel[3];
@@ -390,15 +402,22 @@ typedef struct tl_convolution_params {
 
 typedef struct tl_convolution_table {
   size_t struct_size;
+  /* bias is (outC), the result (batch, outC, out...), not empty. The input may be empty (no
+   * channel, an extent of 0 that padding or transposition makes up for), and the kernel with it:
+   * the result is the bias then. Windows may lie in the padding altogether. */
   tl_status (*forward)(tl_instance *, tl_convolution_op op, const tl_operand *input,
                        const tl_operand *kernel, const tl_operand *bias,
                        const tl_convolution_params *params, tl_flags, tl_storage **out);
-  /* out = dKernel, dBias, dInput. */
+  /* gradient is (1, outC, out...), not empty: the core answers an empty one with zeros. out =
+   * dKernel, dBias, dInput; dKernel and dInput are empty where kernel and input are. */
   tl_status (*backward)(tl_instance *, tl_convolution_op op, const tl_operand *input,
                         const tl_operand *kernel, const tl_operand *gradient,
                         const tl_convolution_params *params, tl_flags, tl_storage *out[3]);
 } tl_convolution_table;
 
+/* Channels first; spatial arrays as in tl_convolution_params, the same padding on both sides and at
+ * most half of the window. A window may be far larger than the input: walk the part inside. Its
+ * volume, the product of kernel, is below 2^64. */
 typedef struct tl_pooling_params {
   size_t struct_size;
   uint64_t channels;
@@ -407,9 +426,11 @@ typedef struct tl_pooling_params {
   int64_t stride[3];
   int64_t padding[3];
   int64_t out[3];
-  double beta; /* smooth max only; rounded to the dtype */
+  double beta; /* smooth max only; rounded to the dtype, finite and not 0 */
 } tl_pooling_params;
 
+/* input is (channels, in...), output and gradient (channels, out...); none is empty: the core
+ * answers the gradient of an empty output with zeros. */
 typedef struct tl_pooling_table {
   size_t struct_size;
   tl_status (*forward)(tl_instance *, tl_pooling_op op, const tl_operand *input,

@@ -145,7 +145,7 @@ typedef struct tl_operation_info {
   const char *accuracy; /* "exact", "bounded" or "staged" */
   const char *runtime;  /* the function of this header */
   const char *lean;     /* Lean symbols without the prefix "torchlean_", separated by spaces */
-  uint32_t is_planned;  /* no backend has it yet */
+  uint32_t is_compared; /* `torchlean compare` has cases for it */
 } tl_operation_info;
 
 /* operation < TL_OP_COUNT. Starts nothing. */
@@ -154,8 +154,9 @@ TL_API tl_status tl_get_operation(tl_operation operation, tl_operation_info *out
 /* ---- Several backends in one process -----------------------------------------------------------
  */
 
-/* Opens a backend by name or absolute path, as TORCHLEAN_BACKEND would, beside the one that serves.
- */
+/* Opens a backend by name or absolute path, as TORCHLEAN_BACKEND would. It does not become the one
+ * that serves the process, and no other is opened for it. device as TORCHLEAN_DEVICE; "" or NULL: that
+ * variable's value, else the backend's own choice. */
 TL_API tl_status tl_backend_open(const char *name_or_path, const char *device, tl_backend **out);
 
 /* Gives it back; it lives on until its last buffer is freed. NULL is harmless. */
@@ -394,6 +395,23 @@ TL_API tl_status tl_broadcast_to(const tl_buffer *x, const uint64_t *in_dims, si
 TL_API tl_status tl_swap_adjacent_at_depth(const tl_buffer *x, const uint64_t *dims, size_t rank,
                                            uint64_t depth, tl_buffer **out);
 
+/* ---- Indexing ----------------------------------------------------------------------------------
+ * Lists of row numbers: index_count entries, of which k repeats the number and is checked. */
+
+/* mat is (rows, cols), the result (k, cols); an index >= rows gives a row of zeros. */
+TL_API tl_status tl_gather_rows(const tl_buffer *mat, uint64_t rows, uint64_t cols,
+                                const uint32_t *indices, size_t index_count, uint64_t k,
+                                tl_buffer **out);
+/* x with values[i] added at indices[i]; n repeats x's size and is checked, values has k elements.
+ * An index >= n is ignored. */
+TL_API tl_status tl_scatter_add(const tl_buffer *x, const tl_buffer *values, uint64_t n,
+                                const uint32_t *indices, size_t index_count, uint64_t k,
+                                tl_buffer **out);
+/* The same for rows: mat is (rows, cols), values (k, cols). */
+TL_API tl_status tl_scatter_add_rows(const tl_buffer *mat, const tl_buffer *values, uint64_t rows,
+                                     uint64_t cols, const uint32_t *indices, size_t index_count,
+                                     uint64_t k, tl_buffer **out);
+
 /* ---- Matrix products ---------------------------------------------------------------------------
  */
 
@@ -410,6 +428,143 @@ TL_API tl_status tl_bmm_scaled(const tl_buffer *a, const tl_buffer *b, uint64_t 
 /* Host arrays (m, n) x (n, p) -> (m, p) on the backend's device; the counts are checked. */
 TL_API tl_status tl_dgemm(const double *a, uint64_t a_count, const double *b, uint64_t b_count,
                           uint64_t m, uint64_t n, uint64_t p, double *out, uint64_t out_count);
+
+/* ---- Normalization -----------------------------------------------------------------------------
+ */
+
+/* Over one axis of dims; rank 0 has the axis 0. */
+TL_API tl_status tl_softmax(const tl_buffer *x, const uint64_t *dims, size_t rank, uint64_t axis,
+                            tl_buffer **out);
+/* Scores and mask (rows, cols); mask != 0 allows, what is blocked becomes +0. */
+TL_API tl_status tl_hard_masked_softmax_by_row(const tl_buffer *scores, const tl_buffer *mask,
+                                               uint64_t rows, uint64_t cols, tl_buffer **out);
+/* x is (rows, cols), neither 0; gamma and beta have cols elements. Results: (rows, cols), the
+ * normalized values (rows, cols) and 1 / standard deviation (rows). */
+TL_API tl_status tl_layer_norm_fwd(const tl_buffer *x, const tl_buffer *gamma,
+                                   const tl_buffer *beta, uint64_t rows, uint64_t cols,
+                                   double epsilon, tl_buffer **out, tl_buffer **out_normalized,
+                                   tl_buffer **out_inv_std);
+/* Results: the gradients of x (rows, cols), gamma (cols) and beta (cols). cols_scale is cols,
+ * inv_cols its reciprocal. */
+TL_API tl_status tl_layer_norm_bwd(const tl_buffer *d_out, const tl_buffer *normalized,
+                                   const tl_buffer *inv_std, const tl_buffer *gamma, uint64_t rows,
+                                   uint64_t cols, double cols_scale, double inv_cols,
+                                   tl_buffer **out_dx, tl_buffer **out_dgamma,
+                                   tl_buffer **out_dbeta);
+
+/* ---- Losses ------------------------------------------------------------------------------------
+ * Operands (rows, cols), results of one element. No rows give NaN, else no columns give 0. */
+
+TL_API tl_status tl_cross_entropy(const tl_buffer *logits, const tl_buffer *weights, uint64_t rows,
+                                  uint64_t cols, tl_buffer **out);
+/* gradient 1: not the loss, but its gradient with respect to student, (rows, cols). */
+TL_API tl_status tl_distillation(const tl_buffer *student, const tl_buffer *teacher, uint64_t rows,
+                                 uint64_t cols, uint32_t gradient, tl_buffer **out);
+
+/* ---- Fourier -----------------------------------------------------------------------------------
+ * Each of batch transforms pairs n > 0 real numbers with n / 2 + 1 complex ones, real and imaginary
+ * parts interleaved. */
+
+TL_API tl_status tl_rfft1d_packed(const tl_buffer *x, uint64_t batch, uint64_t n, tl_buffer **out);
+TL_API tl_status tl_irfft1d_packed(const tl_buffer *spec, uint64_t batch, uint64_t n,
+                                   tl_buffer **out);
+/* Without the factor 1 / n. */
+TL_API tl_status tl_irfft1d_packed_unnormalized(const tl_buffer *spec, uint64_t batch, uint64_t n,
+                                                tl_buffer **out);
+
+/* ---- Scans -------------------------------------------------------------------------------------
+ * h[t] = a * h[t - 1] + b * x[t], element by element, with h[-1] = h0. Sequences are
+ * (seq_len, state), h0 is (state); the coefficients a and b are (state), in the `var` forms
+ * (seq_len, state). */
+
+TL_API tl_status tl_selective_scan_diag_fwd(const tl_buffer *a, const tl_buffer *b,
+                                            const tl_buffer *x, const tl_buffer *h0,
+                                            uint64_t seq_len, uint64_t state, tl_buffer **out);
+TL_API tl_status tl_selective_scan_diag_var_fwd(const tl_buffer *a, const tl_buffer *b,
+                                                const tl_buffer *x, const tl_buffer *h0,
+                                                uint64_t seq_len, uint64_t state, tl_buffer **out);
+/* h is the forward result, d_y its gradient. Results: the gradients of a, b, x and h0. */
+TL_API tl_status tl_selective_scan_diag_bwd(const tl_buffer *a, const tl_buffer *b,
+                                            const tl_buffer *x, const tl_buffer *h0,
+                                            const tl_buffer *h, const tl_buffer *d_y,
+                                            uint64_t seq_len, uint64_t state, tl_buffer **out_da,
+                                            tl_buffer **out_db, tl_buffer **out_dx,
+                                            tl_buffer **out_dh0);
+TL_API tl_status tl_selective_scan_diag_var_bwd(const tl_buffer *a, const tl_buffer *b,
+                                                const tl_buffer *x, const tl_buffer *h0,
+                                                const tl_buffer *h, const tl_buffer *d_y,
+                                                uint64_t seq_len, uint64_t state,
+                                                tl_buffer **out_da, tl_buffer **out_db,
+                                                tl_buffer **out_dx, tl_buffer **out_dh0);
+
+/* ---- Convolutions and pools --------------------------------------------------------------------
+ * Cross-correlation over 1 to 3 spatial axes, channels first. */
+
+/* Numbers below 2^32, borrowed for one call: here one per spatial axis, but for the first two lists
+ * of tl_conv_lists. */
+typedef struct tl_list {
+  const uint64_t *values;
+  size_t length;
+} tl_list;
+
+typedef struct tl_conv_lists {
+  size_t struct_size;
+  tl_list input_dims;  /* (leading..., inC, spatial...); the leading axes are a batch */
+  tl_list kernel_dims; /* (outC, inC, spatial...), extents >= 1 */
+  tl_list strides;     /* >= 1 */
+  tl_list padding_before;
+  tl_list padding_after;
+  tl_list dilations; /* >= 1 */
+} tl_conv_lists;
+
+/* bias has outC elements. groups >= 1 divides both channel counts; of the kernel only the
+ * group-diagonal blocks are used then. Where the window does not fit the result is empty. */
+TL_API tl_status tl_conv(const tl_buffer *input, const tl_buffer *kernel, const tl_buffer *bias,
+                         const tl_conv_lists *lists, uint64_t groups, tl_buffer **out);
+
+/* One sample (in_channels, spatial...), padded by `padding` on both sides. The kernel is
+ * (out_channels, in_channels, spatial...), of the transposed form (in_channels, out_channels,
+ * spatial...). The gradients are those of kernel, bias and input. */
+TL_API tl_status tl_conv_fwd(const tl_buffer *input, const tl_buffer *kernel, const tl_buffer *bias,
+                             tl_list in_spatial, tl_list kernel_spatial, tl_list stride,
+                             tl_list padding, uint64_t in_channels, uint64_t out_channels,
+                             tl_buffer **out);
+TL_API tl_status tl_conv_bwd(const tl_buffer *input, const tl_buffer *kernel, const tl_buffer *grad,
+                             tl_list in_spatial, tl_list kernel_spatial, tl_list stride,
+                             tl_list padding, uint64_t in_channels, uint64_t out_channels,
+                             tl_buffer **out_dkernel, tl_buffer **out_dbias,
+                             tl_buffer **out_dinput);
+TL_API tl_status tl_convtranspose_fwd(const tl_buffer *input, const tl_buffer *kernel,
+                                      const tl_buffer *bias, tl_list in_spatial,
+                                      tl_list kernel_spatial, tl_list stride, tl_list padding,
+                                      uint64_t in_channels, uint64_t out_channels, tl_buffer **out);
+TL_API tl_status tl_convtranspose_bwd(const tl_buffer *input, const tl_buffer *kernel,
+                                      const tl_buffer *grad, tl_list in_spatial,
+                                      tl_list kernel_spatial, tl_list stride, tl_list padding,
+                                      uint64_t in_channels, uint64_t out_channels,
+                                      tl_buffer **out_dkernel, tl_buffer **out_dbias,
+                                      tl_buffer **out_dinput);
+
+/* Pools of one sample (channels, spatial...). The gradients are those of input. beta is finite and
+ * not 0, also after rounding to the dtype. */
+TL_API tl_status tl_maxpool_fwd(const tl_buffer *input, tl_list in_spatial, tl_list kernel,
+                                tl_list stride, tl_list padding, uint64_t channels,
+                                tl_buffer **out);
+TL_API tl_status tl_maxpool_bwd(const tl_buffer *input, const tl_buffer *grad, tl_list in_spatial,
+                                tl_list kernel, tl_list stride, tl_list padding, uint64_t channels,
+                                tl_buffer **out);
+TL_API tl_status tl_avgpool_fwd(const tl_buffer *input, tl_list in_spatial, tl_list kernel,
+                                tl_list stride, tl_list padding, uint64_t channels,
+                                tl_buffer **out);
+TL_API tl_status tl_avgpool_bwd(const tl_buffer *grad, tl_list in_spatial, tl_list kernel,
+                                tl_list stride, tl_list padding, uint64_t channels,
+                                tl_buffer **out);
+TL_API tl_status tl_smooth_maxpool_fwd(const tl_buffer *input, double beta, tl_list in_spatial,
+                                       tl_list kernel, tl_list stride, tl_list padding,
+                                       uint64_t channels, tl_buffer **out);
+TL_API tl_status tl_smooth_maxpool_bwd(const tl_buffer *input, const tl_buffer *grad, double beta,
+                                       tl_list in_spatial, tl_list kernel, tl_list stride,
+                                       tl_list padding, uint64_t channels, tl_buffer **out);
 
 /* ---- Language bindings -------------------------------------------------------------------------
  */

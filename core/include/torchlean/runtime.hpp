@@ -339,6 +339,27 @@ inline Buffer swap_adjacent_at_depth(const Buffer &x, List dims, std::uint64_t d
   return detail::result(tl_swap_adjacent_at_depth, x.get(), dims.data(), dims.size(), depth);
 }
 
+// ---- Indexing ----------------------------------------------------------------------------------
+
+using Indices = std::span<const std::uint32_t>;  // row numbers
+
+// mat is (rows, cols); an index beyond rows gives a row of zeros.
+inline Buffer gather_rows(const Buffer &mat, std::uint64_t rows, std::uint64_t cols,
+                          Indices indices) {
+  return detail::result(tl_gather_rows, mat.get(), rows, cols, indices.data(), indices.size(),
+                        std::uint64_t{indices.size()});
+}
+// values has one element per index, or one row; an index out of range is ignored.
+inline Buffer scatter_add(const Buffer &x, const Buffer &values, Indices indices) {
+  return detail::result(tl_scatter_add, x.get(), values.get(), x.size(), indices.data(),
+                        indices.size(), std::uint64_t{indices.size()});
+}
+inline Buffer scatter_add_rows(const Buffer &mat, const Buffer &values, std::uint64_t rows,
+                               std::uint64_t cols, Indices indices) {
+  return detail::result(tl_scatter_add_rows, mat.get(), values.get(), rows, cols, indices.data(),
+                        indices.size(), std::uint64_t{indices.size()});
+}
+
 // ---- Matrix products ---------------------------------------------------------------------------
 
 // Logical shapes of a batch of products (m, n) x (n, p), and which operands are stored transposed.
@@ -376,6 +397,247 @@ inline std::vector<double> dgemm(std::span<const double> a, std::span<const doub
   std::vector<double> out(m * p);
   check(tl_dgemm(a.data(), a.size(), b.data(), b.size(), m, n, p, out.data(), out.size()));
   return out;
+}
+
+// ---- Normalization -----------------------------------------------------------------------------
+
+inline Buffer softmax(const Buffer &x, List dims, std::uint64_t axis) {
+  return detail::result(tl_softmax, x.get(), dims.data(), dims.size(), axis);
+}
+inline Buffer hard_masked_softmax_by_row(const Buffer &scores, const Buffer &mask,
+                                         std::uint64_t rows, std::uint64_t cols) {
+  return detail::result(tl_hard_masked_softmax_by_row, scores.get(), mask.get(), rows, cols);
+}
+
+struct LayerNorm {
+  Buffer out;
+  Buffer normalized;
+  Buffer inv_std;
+};
+inline LayerNorm layer_norm_fwd(const Buffer &x, const Buffer &gamma, const Buffer &beta,
+                                std::uint64_t rows, std::uint64_t cols, double epsilon) {
+  tl_buffer *out = nullptr;
+  tl_buffer *normalized = nullptr;
+  tl_buffer *inv_std = nullptr;
+  check(tl_layer_norm_fwd(x.get(), gamma.get(), beta.get(), rows, cols, epsilon, &out, &normalized,
+                          &inv_std));
+  return {Buffer(out), Buffer(normalized), Buffer(inv_std)};
+}
+
+struct LayerNormGradients {
+  Buffer x;
+  Buffer gamma;
+  Buffer beta;
+};
+// `forward` is what layer_norm_fwd returned; its `out` is not looked at.
+inline LayerNormGradients layer_norm_bwd(const Buffer &d_out, const LayerNorm &forward,
+                                         const Buffer &gamma, std::uint64_t rows,
+                                         std::uint64_t cols) {
+  const auto scale = static_cast<double>(cols);
+  tl_buffer *dx = nullptr;
+  tl_buffer *dgamma = nullptr;
+  tl_buffer *dbeta = nullptr;
+  check(tl_layer_norm_bwd(d_out.get(), forward.normalized.get(), forward.inv_std.get(), gamma.get(),
+                          rows, cols, scale, 1.0 / scale, &dx, &dgamma, &dbeta));
+  return {Buffer(dx), Buffer(dgamma), Buffer(dbeta)};
+}
+
+// ---- Losses ------------------------------------------------------------------------------------
+
+inline Buffer cross_entropy(const Buffer &logits, const Buffer &weights, std::uint64_t rows,
+                            std::uint64_t cols) {
+  return detail::result(tl_cross_entropy, logits.get(), weights.get(), rows, cols);
+}
+inline Buffer distillation(const Buffer &student, const Buffer &teacher, std::uint64_t rows,
+                           std::uint64_t cols) {
+  return detail::result(tl_distillation, student.get(), teacher.get(), rows, cols, 0U);
+}
+inline Buffer distillation_gradient(const Buffer &student, const Buffer &teacher,
+                                    std::uint64_t rows, std::uint64_t cols) {
+  return detail::result(tl_distillation, student.get(), teacher.get(), rows, cols, 1U);
+}
+
+// ---- Fourier -----------------------------------------------------------------------------------
+
+inline Buffer rfft1d_packed(const Buffer &x, std::uint64_t batch, std::uint64_t n) {
+  return detail::result(tl_rfft1d_packed, x.get(), batch, n);
+}
+inline Buffer irfft1d_packed(const Buffer &spec, std::uint64_t batch, std::uint64_t n) {
+  return detail::result(tl_irfft1d_packed, spec.get(), batch, n);
+}
+inline Buffer irfft1d_packed_unnormalized(const Buffer &spec, std::uint64_t batch,
+                                          std::uint64_t n) {
+  return detail::result(tl_irfft1d_packed_unnormalized, spec.get(), batch, n);
+}
+
+// ---- Scans -------------------------------------------------------------------------------------
+
+inline Buffer selective_scan_diag_fwd(const Buffer &a, const Buffer &b, const Buffer &x,
+                                      const Buffer &h0, std::uint64_t seq_len,
+                                      std::uint64_t state) {
+  return detail::result(tl_selective_scan_diag_fwd, a.get(), b.get(), x.get(), h0.get(), seq_len,
+                        state);
+}
+// Coefficients per step and state.
+inline Buffer selective_scan_diag_var_fwd(const Buffer &a, const Buffer &b, const Buffer &x,
+                                          const Buffer &h0, std::uint64_t seq_len,
+                                          std::uint64_t state) {
+  return detail::result(tl_selective_scan_diag_var_fwd, a.get(), b.get(), x.get(), h0.get(),
+                        seq_len, state);
+}
+
+struct ScanGradients {
+  Buffer a;
+  Buffer b;
+  Buffer x;
+  Buffer h0;
+};
+namespace detail {
+template <class Function>
+ScanGradients scan_gradients(Function function, const Buffer &a, const Buffer &b, const Buffer &x,
+                             const Buffer &h0, const Buffer &h, const Buffer &d_y,
+                             std::uint64_t seq_len, std::uint64_t state) {
+  tl_buffer *da = nullptr;
+  tl_buffer *db = nullptr;
+  tl_buffer *dx = nullptr;
+  tl_buffer *dh0 = nullptr;
+  check(function(a.get(), b.get(), x.get(), h0.get(), h.get(), d_y.get(), seq_len, state, &da, &db,
+                 &dx, &dh0));
+  return {Buffer(da), Buffer(db), Buffer(dx), Buffer(dh0)};
+}
+}  // namespace detail
+// h is the forward result, d_y its gradient.
+inline ScanGradients selective_scan_diag_bwd(const Buffer &a, const Buffer &b, const Buffer &x,
+                                             const Buffer &h0, const Buffer &h, const Buffer &d_y,
+                                             std::uint64_t seq_len, std::uint64_t state) {
+  return detail::scan_gradients(tl_selective_scan_diag_bwd, a, b, x, h0, h, d_y, seq_len, state);
+}
+inline ScanGradients selective_scan_diag_var_bwd(const Buffer &a, const Buffer &b, const Buffer &x,
+                                                 const Buffer &h0, const Buffer &h,
+                                                 const Buffer &d_y, std::uint64_t seq_len,
+                                                 std::uint64_t state) {
+  return detail::scan_gradients(tl_selective_scan_diag_var_bwd, a, b, x, h0, h, d_y, seq_len,
+                                state);
+}
+
+// ---- Convolutions and pools --------------------------------------------------------------------
+
+// The lists of conv; all but the first two have one entry per spatial axis.
+struct ConvolutionLists {
+  std::vector<std::uint64_t> input_dims;   // (leading..., inC, spatial...)
+  std::vector<std::uint64_t> kernel_dims;  // (outC, inC, spatial...)
+  std::vector<std::uint64_t> strides;
+  std::vector<std::uint64_t> padding_before;
+  std::vector<std::uint64_t> padding_after;
+  std::vector<std::uint64_t> dilations;
+};
+// Windows over one sample: lists with one entry per spatial axis.
+struct Windows {
+  std::vector<std::uint64_t> in_spatial;
+  std::vector<std::uint64_t> kernel;
+  std::vector<std::uint64_t> stride;
+  std::vector<std::uint64_t> padding;
+};
+namespace detail {
+inline tl_list list(const std::vector<std::uint64_t> &values) {
+  return {values.data(), values.size()};
+}
+}  // namespace detail
+
+inline Buffer conv(const Buffer &input, const Buffer &kernel, const Buffer &bias,
+                   const ConvolutionLists &lists, std::uint64_t groups = 1) {
+  const tl_conv_lists given = {.struct_size = sizeof given,
+                               .input_dims = detail::list(lists.input_dims),
+                               .kernel_dims = detail::list(lists.kernel_dims),
+                               .strides = detail::list(lists.strides),
+                               .padding_before = detail::list(lists.padding_before),
+                               .padding_after = detail::list(lists.padding_after),
+                               .dilations = detail::list(lists.dilations)};
+  return detail::result(tl_conv, input.get(), kernel.get(), bias.get(), &given, groups);
+}
+
+struct Channels {
+  std::uint64_t in;
+  std::uint64_t out;
+};
+inline Buffer conv_fwd(const Buffer &input, const Buffer &kernel, const Buffer &bias,
+                       const Windows &windows, Channels channels) {
+  return detail::result(tl_conv_fwd, input.get(), kernel.get(), bias.get(),
+                        detail::list(windows.in_spatial), detail::list(windows.kernel),
+                        detail::list(windows.stride), detail::list(windows.padding), channels.in,
+                        channels.out);
+}
+// The kernel is (inC, outC, spatial...).
+inline Buffer convtranspose_fwd(const Buffer &input, const Buffer &kernel, const Buffer &bias,
+                                const Windows &windows, Channels channels) {
+  return detail::result(tl_convtranspose_fwd, input.get(), kernel.get(), bias.get(),
+                        detail::list(windows.in_spatial), detail::list(windows.kernel),
+                        detail::list(windows.stride), detail::list(windows.padding), channels.in,
+                        channels.out);
+}
+
+struct ConvolutionGradients {
+  Buffer kernel;
+  Buffer bias;
+  Buffer input;
+};
+namespace detail {
+template <class Function>
+ConvolutionGradients convolution_gradients(Function function, const Buffer &input,
+                                           const Buffer &kernel, const Buffer &grad,
+                                           const Windows &windows, Channels channels) {
+  tl_buffer *dkernel = nullptr;
+  tl_buffer *dbias = nullptr;
+  tl_buffer *dinput = nullptr;
+  check(function(input.get(), kernel.get(), grad.get(), list(windows.in_spatial),
+                 list(windows.kernel), list(windows.stride), list(windows.padding), channels.in,
+                 channels.out, &dkernel, &dbias, &dinput));
+  return {Buffer(dkernel), Buffer(dbias), Buffer(dinput)};
+}
+}  // namespace detail
+inline ConvolutionGradients conv_bwd(const Buffer &input, const Buffer &kernel, const Buffer &grad,
+                                     const Windows &windows, Channels channels) {
+  return detail::convolution_gradients(tl_conv_bwd, input, kernel, grad, windows, channels);
+}
+inline ConvolutionGradients convtranspose_bwd(const Buffer &input, const Buffer &kernel,
+                                              const Buffer &grad, const Windows &windows,
+                                              Channels channels) {
+  return detail::convolution_gradients(tl_convtranspose_bwd, input, kernel, grad, windows,
+                                       channels);
+}
+
+inline Buffer maxpool_fwd(const Buffer &input, const Windows &windows, std::uint64_t channels) {
+  return detail::result(tl_maxpool_fwd, input.get(), detail::list(windows.in_spatial),
+                        detail::list(windows.kernel), detail::list(windows.stride),
+                        detail::list(windows.padding), channels);
+}
+inline Buffer maxpool_bwd(const Buffer &input, const Buffer &grad, const Windows &windows,
+                          std::uint64_t channels) {
+  return detail::result(tl_maxpool_bwd, input.get(), grad.get(), detail::list(windows.in_spatial),
+                        detail::list(windows.kernel), detail::list(windows.stride),
+                        detail::list(windows.padding), channels);
+}
+inline Buffer avgpool_fwd(const Buffer &input, const Windows &windows, std::uint64_t channels) {
+  return detail::result(tl_avgpool_fwd, input.get(), detail::list(windows.in_spatial),
+                        detail::list(windows.kernel), detail::list(windows.stride),
+                        detail::list(windows.padding), channels);
+}
+inline Buffer avgpool_bwd(const Buffer &grad, const Windows &windows, std::uint64_t channels) {
+  return detail::result(tl_avgpool_bwd, grad.get(), detail::list(windows.in_spatial),
+                        detail::list(windows.kernel), detail::list(windows.stride),
+                        detail::list(windows.padding), channels);
+}
+inline Buffer smooth_maxpool_fwd(const Buffer &input, double beta, const Windows &windows,
+                                 std::uint64_t channels) {
+  return detail::result(tl_smooth_maxpool_fwd, input.get(), beta, detail::list(windows.in_spatial),
+                        detail::list(windows.kernel), detail::list(windows.stride),
+                        detail::list(windows.padding), channels);
+}
+inline Buffer smooth_maxpool_bwd(const Buffer &input, const Buffer &grad, double beta,
+                                 const Windows &windows, std::uint64_t channels) {
+  return detail::result(tl_smooth_maxpool_bwd, input.get(), grad.get(), beta,
+                        detail::list(windows.in_spatial), detail::list(windows.kernel),
+                        detail::list(windows.stride), detail::list(windows.padding), channels);
 }
 
 // ---- Several backends in one process -----------------------------------------------------------
