@@ -30,6 +30,8 @@ std::vector<Variable> make_table() {
       {"TORCHLEAN_EMULATION_SCHEDULE", number, "0", "0 to 4294967295",
        "seed of the order in which cuda-emulated runs blocks and threads; 0 is in order",
        4294967295UL},
+      {"TORCHLEAN_GUARD", boolean, "0", "0 or 1",
+       "1 puts inaccessible pages around every block of host memory and fills it with garbage"},
       {"TORCHLEAN_LAYERS", layers, "", "trace", "layers put around every backend, outermost first"},
       {"TORCHLEAN_LIBTORCH", elsewhere, "", "a folder",
        "the LibTorch that ./dev builds the libtorch backend against"},

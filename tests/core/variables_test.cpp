@@ -43,6 +43,7 @@ const std::vector<Allowed> table = {
      {"cpu", "cuda", "cuda:0", "cuda:12"},
      {"gpu", "cuda:", "cuda:-1", "cuda:x"}},
     {"TORCHLEAN_EMULATION_SCHEDULE", {"0", "4294967295"}, {"4294967296", "-1", "x"}},
+    {"TORCHLEAN_GUARD", {"0", "1"}, {"2", "yes"}},
     {"TORCHLEAN_LAYERS", {"trace", "trace,trace"}, {"tracer", "trace,", ","}},
     {"TORCHLEAN_LIBTORCH", {"anything"}, {}},
     {"TORCHLEAN_LIBTORCH_DEVICE", {"cpu", "cuda:1"}, {"tpu"}},

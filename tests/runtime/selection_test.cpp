@@ -171,7 +171,8 @@ TEST_CASE("L3: files that are no backends are recorded and never executed") {
   fs::copy_file(CORE, folder.path() / "library.so");
   std::ifstream whole(REFERENCE, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(whole)), {});
-  write(folder.path() / "torchlean_truncated.so", bytes.substr(0, bytes.size() / 2));
+  // Within its code; what comes after it (debug information) may be missing.
+  write(folder.path() / "torchlean_truncated.so", bytes.substr(0, 1U << 16U));
   const Finished finished = probe(
       {{"TORCHLEAN_BACKEND_PATH", folder.path().string()}, {"TORCHLEAN_BACKEND", "reference"}},
       "maps");

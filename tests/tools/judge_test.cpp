@@ -23,7 +23,7 @@ Verdict verdict_on(const char *operation, const std::vector<double> &x,
   one.operation = operation;
   one.inputs = {from_values(TL_FLOAT32, x)};
   return judge(*find_operation(operation), one, {{from_values(TL_FLOAT32, expected)}, false},
-               {{from_values(TL_FLOAT32, got)}, false}, baseline_is_reference);
+               {{from_values(TL_FLOAT32, got)}, false}, {baseline_is_reference, false});
 }
 
 bool accepts(const char *operation, double expected, double got) {
@@ -114,6 +114,27 @@ TEST_CASE("the largest number of ulps and the share of the budget are kept") {
   CHECK(verdict.budget_used == doctest::Approx(0.5));
 }
 
+TEST_CASE("in deterministic mode sums compare bits, other bounded operations keep their bound") {
+  const auto accepts_in_deterministic_mode = [](const char *operation) {
+    Case one;
+    one.inputs = {from_values(TL_FLOAT32, {1, 2})};
+    return judge(*find_operation(operation), one, {{from_values(TL_FLOAT32, {3})}, false},
+                 {{from_values(TL_FLOAT32, {steps_above(3, 1)})}, false}, {true, true})
+        .is_good();
+  };
+  for (const char *name : {"reduce_sum", "reduce_mean"}) {
+    CAPTURE(name);
+    CHECK_FALSE(accepts_in_deterministic_mode(name));
+  }
+  CHECK(accepts_in_deterministic_mode("exp"));
+}
+
+TEST_CASE("mean ulps count every element that is finite on both sides") {
+  const Verdict verdict = verdict_on("exp", {1, 2, 3}, {1, 1, 1}, {1, steps_above(1, 1), 1});
+  CHECK(verdict.ulp_total == 1);
+  CHECK(verdict.measured == 3);
+}
+
 TEST_CASE("a result of another size is refused") {
   CHECK(verdict_on("add", {1}, {1, 2}, {1}).complaint == "output 0 has 1 elements, expected 2");
 }
@@ -153,11 +174,11 @@ TEST_CASE("T4: a case's inputs depend on the seed and its name alone") {
     std::vector<std::uint64_t> bits;
     Generator generator(
         {"add", TL_FLOAT32, seed, Size::small,
-         [&](const std::string &name) { return name.find(pattern) != std::string::npos; },
+         [&](const Case &one) { return one.name().find(pattern) != std::string::npos; },
          [&](const Case &one) { bits = one.inputs[0].bits; }});
     find_operation("add")->cases(generator);
     return bits;
   };
-  CHECK(words(1, "wide") == words(1, "/wide/n=1025"));
+  CHECK(words(1, "wide") == words(1, ", wide, n=1025]"));
   CHECK(words(1, "wide") != words(2, "wide"));
 }

@@ -2,10 +2,12 @@
 #include "compare/cases.hpp"
 
 #include "common/backends.hpp"
+#include "compare/case_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -73,8 +75,19 @@ void append(std::vector<T> &to, std::initializer_list<T> more) {
 
 }  // namespace
 
+constexpr std::array size_names = {"small", "default", "large"};
+
+const char *size_name(Size size) { return size_names[static_cast<std::size_t>(size)]; }
+
+std::optional<Size> size_of(std::string_view name) {
+  const auto found = std::find(size_names.begin(), size_names.end(), name);
+  if (found == size_names.end()) return std::nullopt;
+  return static_cast<Size>(found - size_names.begin());
+}
+
 std::string Case::name() const {
-  return fmt::format("{}/{}/{}/{}", operation, dtype_name(dtype), kind, shape);
+  if (kind == literal_kind) return literal_text(*this);
+  return fmt::format("{}[{}, {}, {}]", operation, dtype_name(dtype), kind, shape);
 }
 
 std::string dims_text(const std::vector<std::uint64_t> &dims) {
@@ -97,11 +110,18 @@ void Generator::add(std::string_view kind, std::string_view shape,
   one.other_dtype = plan_.dtype;
   one.kind = kind;
   one.shape = shape;
-  const std::string name = one.name();
-  if (!plan_.wanted(name)) return;
-  Random random(plan_.seed ^ hash_of(name));
+  if (!plan_.wanted(one)) return;
+  Random random(plan_.seed ^ hash_of(one.name()));
   fill(one, random);
   plan_.sink(one);
+}
+
+void Generator::refuse(std::string_view label,
+                       const std::function<void(Case &, Random &)> &fill) const {
+  add("wrong", label, [&](Case &one, Random &random) {
+    fill(one, random);
+    one.must_be_refused = true;
+  });
 }
 
 std::vector<std::uint64_t> Generator::lengths() const {

@@ -1,10 +1,14 @@
 // Cases: one call of one operation with its inputs, reproducible from its name and the seed.
+//
+// A generated case is named "add[float32, ordinary, n=257]"; its inputs follow from the seed and
+// that name. A literal case carries all it needs in its name (case_text.hpp).
 #pragma once
 
 #include "compare/values.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +16,13 @@
 namespace torchlean::tools {
 
 enum class Size { small, standard, large };
+
+// "small", "default", "large"
+const char *size_name(Size size);
+std::optional<Size> size_of(std::string_view name);
+
+// The inputs of a case on the thread's backend.
+using Inputs = std::vector<Buffer>;
 
 // Everything that a call takes. Which member means what, the operation's row says.
 struct Case {
@@ -30,9 +41,18 @@ struct Case {
   tl_dtype other_dtype = TL_FLOAT32;    // source of uploads, target of downloads
   MatmulShape matmul;
 
-  // "add/float32/ordinary/n=257": what --ops takes.
+  // Wrong arguments (rule T6): the call must be refused as such.
+  bool must_be_refused = false;
+  std::optional<std::size_t> released;  // the input that is released before the call
+  // Makes the wrong call where the row's `run` cannot; throws Error.
+  void (*wrong_call)(const Case &, const Inputs &) = nullptr;
+
+  // What --ops takes.
   std::string name() const;
 };
+
+// The kind of a case that was parsed from its name.
+inline constexpr std::string_view literal_kind = "literal";
 
 // "2x3x4"; "scalar" for rank 0. No character of a pattern, since names of cases are patterns too.
 std::string dims_text(const std::vector<std::uint64_t> &dims);
@@ -52,13 +72,13 @@ class Random {
 // Hands the cases of one operation and dtype, one after another, to a sink.
 class Generator {
  public:
-  // `wanted` sees the name of a case before its inputs are made.
+  // `wanted` sees what names a case before its inputs are made.
   struct Plan {
     std::string operation;
     tl_dtype dtype;
     std::uint64_t seed;
     Size size;
-    std::function<bool(const std::string &)> wanted;
+    std::function<bool(const Case &)> wanted;
     std::function<void(const Case &)> sink;
   };
   explicit Generator(const Plan &plan) : plan_(plan) {}
@@ -68,6 +88,9 @@ class Generator {
   // `fill` completes the case. A kind and shape are used once per operation.
   void add(std::string_view kind, std::string_view shape,
            const std::function<void(Case &, Random &)> &fill) const;
+
+  // A call with wrong arguments; `label` says what is wrong.
+  void refuse(std::string_view label, const std::function<void(Case &, Random &)> &fill) const;
 
   // Lengths and shapes that the size asks for: empty, one, primes, powers of two and neighbours.
   std::vector<std::uint64_t> lengths() const;

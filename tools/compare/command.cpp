@@ -2,31 +2,39 @@
 #include "common/command.hpp"
 #include "common/backends.hpp"
 #include "common/console.hpp"
-#include "compare/engine.hpp"
+#include "compare/worker.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <stdexcept>
 
 namespace torchlean::tools {
 namespace {
 
-const std::map<std::string, Size> sizes = {
-    {"small", Size::small}, {"default", Size::standard}, {"large", Size::large}};
 const std::map<std::string, tl_dtype> dtypes = {
     {"float32", TL_FLOAT32}, {"float64", TL_FLOAT64}, {"encoded", TL_ENCODED}};
 
 struct Options {
   std::vector<std::string> backends;
+  std::vector<std::string> operations;
   std::vector<std::string> dtypes;
   std::string size = "default";
+  std::string corpus;
+  std::string junit;
   Selection selection;
+  Conditions conditions;
+  bool isolate = false;
+  double time_limit = 60;
   bool json = false;
+  CLI::App *worker = nullptr;  // hidden: this process is a worker
 };
 
 // The reference is the baseline wherever it takes part: a lone backend is compared with it.
@@ -41,37 +49,131 @@ std::vector<std::string> participants(const std::vector<std::string> &asked) {
   return names;
 }
 
-int run(Options &options) {
-  for (const std::string &name : options.dtypes)
-    options.selection.dtypes.push_back(dtypes.at(name));
-  options.selection.size = sizes.at(options.size);
+// Throws std::invalid_argument.
+void complete_selection(Options &options) {
+  Selection &selection = options.selection;
+  for (const std::string &name : options.dtypes) selection.dtypes.push_back(dtypes.at(name));
+  selection.size = *size_of(options.size);
+  for (const std::string &list : options.operations) {
+    for (const std::string &text : split_selectors(list)) {
+      selection.selectors.push_back(parse_selector(text));
+    }
+  }
+  if (!options.corpus.empty()) selection.corpus = read_corpus(options.corpus);
+}
 
-  const auto started = std::chrono::steady_clock::now();
-  std::vector<OpenedBackend> backends = open_backends(participants(options.backends));
-  std::vector<UnusableBackend> unusable;
-  // What was asked for by name must open; so must the baseline that was not.
-  const bool is_baseline_missing = !backends[0].backend.has_value();
+void compare_here(const Options &options, const std::vector<std::string> &names, Progress &progress,
+                  Report &report) {
+  std::vector<OpenedBackend> backends = open_backends(names);
+  const bool has_baseline = backends[0].backend.has_value();
   std::erase_if(backends, [&](const OpenedBackend &entry) {
-    if (!entry.backend) unusable.push_back({entry.name, entry.reason});
+    if (!entry.backend) report.unusable.push_back({entry.name, entry.reason});
     return !entry.backend.has_value();
   });
-  if (!unusable.empty() && (!options.backends.empty() || is_baseline_missing)) {
-    for (const UnusableBackend &entry : unusable) fmt::print(stderr, "error: {}\n", entry.reason);
-    return exit_unavailable;
+  if (!has_baseline || backends.empty()) return;
+  report.baseline = participant_of(backends[0]);
+  for (std::size_t i = 1; i < backends.size(); ++i) {
+    report.others.push_back(participant_of(backends[i]));
   }
+  std::map<std::string, std::size_t> places;  // of records, to replace them
+  compare_backends(backends, options.selection, options.conditions,
+                   {[&](const std::string &row) { progress.show(row); },
+                    [](const std::string &, const std::string &) {},
+                    [&](const OperationRecord &record) {
+                      const auto [place, is_new] = places.emplace(
+                          fmt::format("{}/{}/{}", record.operation, record.dtype, record.backend),
+                          report.operations.size());
+                      if (is_new) {
+                        report.operations.push_back(record);
+                      } else {
+                        report.operations[place->second] = record;
+                      }
+                    }});
+}
 
+// What a worker needs to make the same selection.
+std::vector<std::string> worker_arguments(const Options &options) {
+  std::vector<std::string> arguments = {"--seed",   fmt::format("{}", options.selection.seed),
+                                        "--size",   options.size,
+                                        "--repeat", fmt::format("{}", options.conditions.repeat)};
+  for (const std::string &list : options.operations) arguments.push_back("--ops=" + list);
+  for (const std::string &dtype : options.dtypes) arguments.push_back("--dtype=" + dtype);
+  for (const std::uint32_t threads : options.conditions.threads) {
+    arguments.push_back(fmt::format("--threads={}", threads));
+  }
+  if (options.conditions.is_deterministic) arguments.emplace_back("--deterministic");
+  if (!options.corpus.empty()) arguments.push_back("--corpus=" + options.corpus);
+  return arguments;
+}
+
+void extend_corpus(const Options &options, const Report &report) {
+  std::vector<std::string> lines;
+  for (const OperationRecord &record : report.operations) {
+    if (!record.has_failed()) continue;
+    const Failure &failure = *record.failure;
+    const std::string &name = failure.smallest.empty() ? failure.case_name : failure.smallest;
+    // A row that proves nothing has no case.
+    if (!parse_selector(name).picks_cases()) continue;
+    lines.push_back(corpus_line(name, options.selection.seed, options.selection.size));
+  }
+  if (!lines.empty()) add_to_corpus(options.corpus, lines);
+}
+
+int compare(const Options &options) {
+  std::ofstream junit;
+  if (!options.junit.empty()) {
+    junit.open(options.junit);
+    if (!junit) throw std::invalid_argument("--junit: cannot write " + options.junit);
+  }
+  const auto started = std::chrono::steady_clock::now();
+  const std::vector<std::string> names = participants(options.backends);
   Report report;
+  report.seed = options.selection.seed;
+  report.size = options.size;
+  report.conditions = options.conditions;
+  report.is_isolated = options.isolate;
   {
     Progress progress;
-    report = compare_backends(backends, options.selection,
-                              [&](const std::string &operation) { progress.show(operation); });
+    if (options.isolate) {
+      compare_isolated(
+          {names, worker_arguments(options), options.time_limit}, options.selection,
+          options.conditions, [&](const std::string &row) { progress.show(row); }, report);
+    } else {
+      compare_here(options, names, progress, report);
+    }
   }
-  report.unusable = std::move(unusable);
   report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  // What was asked for by name must open; so must the baseline that was not.
+  const bool is_baseline_missing =
+      std::any_of(report.unusable.begin(), report.unusable.end(),
+                  [&](const UnusableBackend &entry) { return entry.name == names[0]; });
+  if (!report.unusable.empty() && (!options.backends.empty() || is_baseline_missing)) {
+    for (const UnusableBackend &entry : report.unusable) {
+      fmt::print(stderr, "error: {}: {}\n", entry.name, entry.reason);
+    }
+    return exit_unavailable;
+  }
   options.json ? print_json(to_json(report)) : print_text(report);
-  if (report.has_failed()) return exit_failure;
+  if (junit.is_open()) junit << junit_text(report);
+  if (!options.corpus.empty()) extend_corpus(options, report);
+  if (report.failed_rows() > 0) return exit_failure;
   return report.compared_cases() == 0 ? exit_nothing_compared : exit_success;
+}
+
+int run(Options &options) {
+  // Before the core reads its environment: garbage and inaccessible pages around host memory.
+  setenv("TORCHLEAN_GUARD", "1", 0);
+  try {
+    complete_selection(options);
+    if (options.worker->parsed()) {
+      return run_worker(options.backends, options.selection, options.conditions);
+    }
+    return compare(options);
+  } catch (const std::invalid_argument &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return exit_usage;
+  }
 }
 
 }  // namespace
@@ -84,10 +186,9 @@ Command add_compare_command(CLI::App &app) {
                   "(default: the reference and every other candidate that is usable)")
       ->delimiter(',')
       ->type_name("NAMES");
-  sub->add_option("--ops", options->selection.patterns,
-                  "Operations, or whole case names as failures print them, separated by commas; "
-                  "* and ? stand for anything")
-      ->delimiter(',')
+  sub->add_option("--ops", options->operations,
+                  "Operations, or cases as failures print them, separated by commas; * and ? stand "
+                  "for anything: 'reduce_*', 'add[float32, ordinary, n=257]'")
       ->type_name("GLOBS");
   sub->add_option("--dtype", options->dtypes, "float32, float64, encoded (default: all)")
       ->delimiter(',')
@@ -96,12 +197,39 @@ Command add_compare_command(CLI::App &app) {
       ->capture_default_str();
   sub->add_option("--size", options->size, "small, default or large")
       ->capture_default_str()
-      ->check(CLI::IsMember(sizes));
+      ->check(CLI::IsMember({"small", "default", "large"}));
+  sub->add_option("--repeat", options->conditions.repeat,
+                  "Make every call so often; its bits must not change")
+      ->capture_default_str()
+      ->check(CLI::Range(1U, 1000U));
+  sub->add_option("--threads", options->conditions.threads,
+                  "Numbers of host threads to compute with, separated by commas; every call is "
+                  "made with each")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, 4096U))
+      ->type_name("N[,M..]");
+  sub->add_flag("--deterministic", options->conditions.is_deterministic,
+                "In deterministic mode: sums agree bit for bit between backends, and every result "
+                "at any number of threads");
+  CLI::Option *isolate =
+      sub->add_flag("--isolate", options->isolate,
+                    "Run each backend in a process of its own, so that a crash or a hang is a "
+                    "failure like others");
+  sub->add_option("--time-limit", options->time_limit, "Seconds that one case may take")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 86400.0))
+      ->needs(isolate);
+  sub->add_option("--corpus", options->corpus,
+                  "File of cases that failed before: they run first, new ones are added")
+      ->type_name("FILE");
   sub->add_flag("--json", options->json, "Print JSON");
+  sub->add_option("--junit", options->junit, "Write JUnit XML too")->type_name("FILE");
   sub->footer(
       "Exit code 0: compared and agreed; 1: disagreed; 2: wrong usage; 3: nothing was compared;\n"
       "4: a requested backend is unavailable. A value is judged by the bound that\n"
       "docs/operations.md states for its operation; margin is what is left of it.");
+  options->worker = sub->add_subcommand("worker", "A worker process of --isolate")->group("");
+  options->worker->add_option("--after", options->selection.after);
   return {sub, [options] { return run(*options); }};
 }
 

@@ -2,144 +2,152 @@
 #include "compare/engine.hpp"
 
 #include "compare/judge.hpp"
-#include "compare/operations.hpp"
+#include "compare/rows.hpp"
+#include "compare/shrink.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <limits>
-#include <string_view>
+#include <optional>
+#include <utility>
 
 namespace torchlean::tools {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_inputs_shown = 6;
+constexpr Clock::duration shrink_time = 1s;       // for one row
+constexpr Clock::duration all_shrink_time = 15s;  // a backend may fail in every row
 
-bool is_case_pattern(const std::string &pattern) { return pattern.find('/') != std::string::npos; }
+// A record in the making.
+struct Entry {
+  OperationRecord record;
+  const OpenedBackend *backend = nullptr;
+  std::optional<Case> worst;  // the case of its failure, if it can be made smaller
+};
 
 class Comparison {
  public:
-  Comparison(const std::vector<OpenedBackend> &backends, const Selection &selection)
+  Comparison(const std::vector<OpenedBackend> &backends, const Selection &selection,
+             const Conditions &conditions, const Observer &observer)
       : backends_(backends),
         selection_(selection),
-        is_reference_(backends[0].backend->info().name == "reference") {}
+        conditions_(conditions),
+        observer_(observer),
+        setting_{backends[0].backend->info().name == "reference", conditions.is_deterministic} {}
 
-  void compare_operation(tl_operation number, const tl_operation_info &info, Report &report);
+  void compare(const Row &row);
 
  private:
-  struct Result {
-    Outcome outcome;
-    std::string error;  // empty if the call succeeded
-  };
-
-  static Result run(const Operation &row, const Case &one, const Backend &backend);
-  std::vector<OperationRecord> make_records(tl_operation number, const Operation &row,
-                                            tl_dtype dtype) const;
-  void compare_case(const Operation &row, const Case &one,
-                    std::vector<OperationRecord> &records) const;
-  void compare_outcomes(const Operation &row, const Case &one, const Result &expected,
-                        const Result &got, OperationRecord &record) const;
-  void fail(OperationRecord &record, const Case &one, Failure failure) const;
-  Failure failure_of(const Operation &row, const Case &one, const Verdict &verdict) const;
+  std::vector<Entry> make_entries(const Row &row) const;
+  Result run(const Row &row, const Case &one, const OpenedBackend &backend) const;
+  void compare_case(const Row &row, const Case &one, std::vector<Entry> &entries) const;
+  void refuse_case(const Row &row, const Case &one, std::vector<Entry> &entries) const;
+  void compare_results(const Row &row, const Case &one, const Result &expected, const Result &got,
+                       Entry &entry) const;
+  void finish(const Row &row, Entry &entry);
+  void shrink_failure(const Row &row, Entry &entry);
+  void fail(Entry &entry, const Case &one, Failure failure) const;
+  void fail_as_whole(Entry &entry, const Case &one, std::string reason) const;
+  static Failure failure_of(const Operation &operation, const Case &one, const Verdict &verdict);
+  std::string replay(const Entry &entry, const std::string &case_name) const {
+    return replay_command(selection_, conditions_, backends_[0].name, entry.record.backend,
+                          case_name);
+  }
 
   const std::vector<OpenedBackend> &backends_;
   const Selection &selection_;
-  bool is_reference_;
+  const Conditions &conditions_;
+  const Observer &observer_;
+  const Setting setting_;
+  Clock::duration shrink_time_left_ = all_shrink_time;
 };
 
-Comparison::Result Comparison::run(const Operation &row, const Case &one, const Backend &backend) {
-  const ThreadBackend guard(backend);
-  try {
-    return {row.run(one), ""};
-  } catch (const Error &error) {
-    return {{}, fmt::format("{}: {}", tl_status_name(error.status()), error.what())};
+void Comparison::compare(const Row &row) {
+  // Where nobody has the operation for a dtype, that is no gap worth a line.
+  const bool anybody = std::any_of(
+      backends_.begin(), backends_.end(),
+      [&](const OpenedBackend &entry) { return entry.backend->supports(row.number, row.dtype); });
+  if (!anybody) return;
+  observer_.row_begins(row.name());
+  std::vector<Entry> entries = make_entries(row);
+  if (std::any_of(entries.begin(), entries.end(),
+                  [](const Entry &entry) { return entry.record.skipped.empty(); })) {
+    for_each_case(row, selection_, [&](const Case &one) {
+      if (one.must_be_refused) {
+        refuse_case(row, one, entries);
+      } else {
+        compare_case(row, one, entries);
+      }
+    });
   }
+  for (Entry &entry : entries) finish(row, entry);
 }
 
-std::vector<OperationRecord> Comparison::make_records(tl_operation number, const Operation &row,
-                                                      tl_dtype dtype) const {
-  std::vector<OperationRecord> records;
+std::vector<Entry> Comparison::make_entries(const Row &row) const {
+  std::vector<Entry> entries;
   for (std::size_t i = 1; i < backends_.size(); ++i) {
     OperationRecord record;
-    record.operation = row.name;
-    record.dtype = dtype_name(dtype);
+    record.operation = row.operation->name;
+    record.dtype = dtype_name(row.dtype);
     record.backend = backends_[i].name;
-    record.budget = row.budget;
-    record.is_exact = row.rule != Rule::bounded;
-    if (!backends_[0].backend->supports(number, dtype)) {
+    record.is_exact = rule_of(*row.operation, Case{}, setting_) != Rule::bounded;
+    record.budget = record.is_exact && row.operation->rule == Rule::bounded
+                        ? "the same bits, in deterministic mode"
+                        : row.operation->budget;
+    if (!backends_[0].backend->supports(row.number, row.dtype)) {
       record.skipped = fmt::format("not in {}", backends_[0].name);
-    } else if (!backends_[i].backend->supports(number, dtype)) {
+    } else if (!backends_[i].backend->supports(row.number, row.dtype)) {
       record.skipped = "not supported";
     }
-    records.push_back(std::move(record));
+    entries.push_back({std::move(record), &backends_[i], std::nullopt});
   }
-  return records;
+  return entries;
 }
 
-void Comparison::compare_operation(tl_operation number, const tl_operation_info &info,
-                                   Report &report) {
-  const Operation *row = find_operation(info.name);
-  if (row == nullptr) return;
-  for (tl_dtype dtype = 0; dtype < TL_DTYPE_COUNT; ++dtype) {
-    const auto &wanted = selection_.dtypes;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), dtype) == wanted.end()) continue;
-    // Where nobody has the operation for a dtype, that is no gap worth a line.
-    const bool anybody = std::any_of(
-        backends_.begin(), backends_.end(),
-        [&](const OpenedBackend &entry) { return entry.backend->supports(number, dtype); });
-    if (!anybody) continue;
+Result Comparison::run(const Row &row, const Case &one, const OpenedBackend &backend) const {
+  return run_case(*row.operation, one, *backend.backend, conditions_);
+}
 
-    std::vector<OperationRecord> records = make_records(number, *row, dtype);
-    if (std::any_of(records.begin(), records.end(),
-                    [](const OperationRecord &record) { return record.skipped.empty(); })) {
-      Generator generator(
-          {row->name, dtype, selection_.seed, selection_.size,
-           [&](const std::string &name) { return selection_.wants_case(row->name, name); },
-           [&](const Case &one) { compare_case(*row, one, records); }});
-      row->cases(generator);
-    }
-    for (OperationRecord &record : records) {
-      const bool was_compared = record.skipped.empty();
-      if (was_compared && record.cases == 0) continue;  // no case of this name or dtype
-      if (was_compared && row->needs_proof && record.proving == 0 && !selection_.picks_cases() &&
-          !record.has_failed()) {
-        record.failure.emplace();
-        record.failure->case_name = fmt::format("{}/{}", record.operation, record.dtype);
-        record.failure->reason =
-            "no sample proves anything: all expected results are empty, zero or NaN";
-        record.failure->severity = infinity;
-      }
-      if (was_compared || !selection_.picks_cases()) report.operations.push_back(std::move(record));
-    }
+void Comparison::compare_case(const Row &row, const Case &one, std::vector<Entry> &entries) const {
+  observer_.case_begins(one.name(), backends_[0].name);
+  const Result expected = run(row, one, backends_[0]);
+  for (Entry &entry : entries) {
+    if (!entry.record.skipped.empty()) continue;
+    observer_.case_begins(one.name(), entry.backend->name);
+    compare_results(row, one, expected, run(row, one, *entry.backend), entry);
   }
 }
 
-void Comparison::compare_case(const Operation &row, const Case &one,
-                              std::vector<OperationRecord> &records) const {
-  const Result expected = run(row, one, *backends_[0].backend);
-  for (std::size_t i = 1; i < backends_.size(); ++i) {
-    OperationRecord &record = records[i - 1];
-    if (!record.skipped.empty()) continue;
-    compare_outcomes(row, one, expected, run(row, one, *backends_[i].backend), record);
+void Comparison::refuse_case(const Row &row, const Case &one, std::vector<Entry> &entries) const {
+  for (Entry &entry : entries) {
+    if (!entry.record.skipped.empty()) continue;
+    observer_.case_begins(one.name(), entry.backend->name);
+    ++entry.record.cases;
+    ++entry.record.refusals;
+    std::string reason = run_refusal(*row.operation, one, *entry.backend->backend);
+    if (!reason.empty()) fail_as_whole(entry, one, std::move(reason));
   }
 }
 
-void Comparison::compare_outcomes(const Operation &row, const Case &one, const Result &expected,
-                                  const Result &got, OperationRecord &record) const {
+void Comparison::compare_results(const Row &row, const Case &one, const Result &expected,
+                                 const Result &got, Entry &entry) const {
+  OperationRecord &record = entry.record;
   ++record.cases;
   if (!expected.error.empty() || !got.error.empty()) {
-    const bool baseline = !expected.error.empty();
-    Failure failure;
-    failure.reason = fmt::format("{} failed: {}", baseline ? backends_[0].name : record.backend,
-                                 baseline ? expected.error : got.error);
-    failure.severity = infinity;
-    fail(record, one, std::move(failure));
+    const bool is_baseline = !expected.error.empty();
+    fail_as_whole(entry, one,
+                  fmt::format("{}: {}", is_baseline ? backends_[0].name : record.backend,
+                              is_baseline ? expected.error : got.error));
     return;
   }
-  Outcome judged = expected.outcome;
-  judged.replay = judged.replay || got.outcome.replay;
+  Outcome judged = expected.outcomes[0];
+  judged.replay = judged.replay || got.outcomes[0].replay;
   switch (proof_of(judged)) {
     case Proof::proving: ++record.proving; break;
     case Proof::empty: ++record.empty; break;
@@ -147,31 +155,84 @@ void Comparison::compare_outcomes(const Operation &row, const Case &one, const R
     case Proof::all_nan: ++record.all_nan; break;
     case Proof::replayed: ++record.replayed; break;
   }
-  const Verdict verdict = judge(row, one, expected.outcome, got.outcome, is_reference_);
-  record.elements += verdict.elements;
-  record.unchecked += verdict.unchecked;
-  record.nan_mismatches += verdict.nan_mismatches;
-  record.infinity_mismatches += verdict.infinity_mismatches;
-  record.zero_sign_mismatches += verdict.zero_sign_mismatches;
-  record.wrong_elements += verdict.wrong;
-  record.largest_ulp = std::max(record.largest_ulp, verdict.largest_ulp);
-  record.budget_used = std::max(record.budget_used, verdict.budget_used);
-  if (!verdict.is_good()) fail(record, one, failure_of(row, one, verdict));
+  for (const Outcome &outcome : got.outcomes) {
+    const Verdict verdict = judge(*row.operation, one, expected.outcomes[0], outcome, setting_);
+    record.elements += verdict.elements;
+    record.unchecked += verdict.unchecked;
+    record.nan_mismatches += verdict.nan_mismatches;
+    record.infinity_mismatches += verdict.infinity_mismatches;
+    record.zero_sign_mismatches += verdict.zero_sign_mismatches;
+    record.wrong_elements += verdict.wrong;
+    record.largest_ulp = std::max(record.largest_ulp, verdict.largest_ulp);
+    record.ulp_total += verdict.ulp_total;
+    record.measured += verdict.measured;
+    record.budget_used = std::max(record.budget_used, verdict.budget_used);
+    if (!verdict.is_good()) fail(entry, one, failure_of(*row.operation, one, verdict));
+  }
+}
+
+void Comparison::finish(const Row &row, Entry &entry) {
+  OperationRecord &record = entry.record;
+  if (record.skipped.empty()) {
+    if (record.cases == 0) return;  // no case of this name or dtype
+    if (row.is_whole && row.operation->needs_proof && record.proving == 0 && !record.has_failed()) {
+      record.failure.emplace();
+      record.failure->case_name = row.name();
+      record.failure->reason =
+          "no sample proves anything: all expected results are empty, zero or NaN";
+      record.failure->severity = infinity;
+    }
+  } else if (!row.is_whole) {
+    return;
+  }
+  observer_.record_made(record);
+  if (entry.worst && shrink_time_left_ > 0s) {
+    shrink_failure(row, entry);
+    observer_.record_made(record);
+  }
+}
+
+void Comparison::shrink_failure(const Row &row, Entry &entry) {
+  const bool is_element = !entry.record.failure->place.empty();
+  const auto still_fails = [&](const Case &candidate) {
+    const Result expected = run(row, candidate, backends_[0]);
+    if (!expected.error.empty()) return false;
+    Entry scratch{entry.record, entry.backend, std::nullopt};
+    scratch.record.failure.reset();
+    compare_results(row, candidate, expected, run(row, candidate, *entry.backend), scratch);
+    return scratch.record.has_failed() && scratch.record.failure->place.empty() != is_element;
+  };
+  const Clock::time_point started = Clock::now();
+  const Case smallest = shrink(*row.operation, *entry.worst, still_fails,
+                               started + std::min(shrink_time, shrink_time_left_));
+  shrink_time_left_ -= Clock::now() - started;
+  // What fails now and then only cannot be replayed from its inputs alone.
+  if (!still_fails(smallest)) return;
+  entry.record.failure->smallest = smallest.name();
+  entry.record.failure->replay_smallest = replay(entry, smallest.name());
 }
 
 // Keeps the worst failure of the operation.
-void Comparison::fail(OperationRecord &record, const Case &one, Failure failure) const {
+void Comparison::fail(Entry &entry, const Case &one, Failure failure) const {
+  OperationRecord &record = entry.record;
   ++record.failed_cases;
   if (record.failure && record.failure->severity >= failure.severity) return;
   failure.case_name = one.name();
-  failure.replay = fmt::format(
-      "torchlean compare --backends '{},{}' --ops '{}' --seed {} --size {}", backends_[0].name,
-      record.backend, one.name(), selection_.seed, size_name(selection_.size));
+  failure.replay = replay(entry, one.name());
   record.failure = std::move(failure);
+  entry.worst.reset();
+  if (!one.must_be_refused && one.kind != literal_kind) entry.worst = one;
 }
 
-Failure Comparison::failure_of(const Operation &row, const Case &one,
-                               const Verdict &verdict) const {
+void Comparison::fail_as_whole(Entry &entry, const Case &one, std::string reason) const {
+  Failure failure;
+  failure.reason = std::move(reason);
+  failure.severity = infinity;
+  fail(entry, one, std::move(failure));
+}
+
+Failure Comparison::failure_of(const Operation &operation, const Case &one,
+                               const Verdict &verdict) {
   Failure failure;
   if (!verdict.complaint.empty()) {
     failure.reason = verdict.complaint;
@@ -184,7 +245,7 @@ Failure Comparison::failure_of(const Operation &row, const Case &one,
   failure.place = fmt::format("output {}, element {}", worst.place.output, worst.place.index);
   failure.expected = describe(worst.dtype, worst.expected);
   failure.got = describe(worst.dtype, worst.got);
-  const Terms terms = row.terms(one, worst.place);
+  const Terms terms = operation.terms(one, worst.place);
   for (std::size_t k = 0; k < std::min(terms.size(), most_inputs_shown); ++k) {
     const auto [input, index] = terms[k];
     failure.inputs.push_back(
@@ -202,46 +263,34 @@ Failure Comparison::failure_of(const Operation &row, const Case &one,
 
 }  // namespace
 
-bool Selection::wants_operation(const std::string &name) const {
-  if (patterns.empty()) return true;
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string &pattern) {
-    return matches(pattern.substr(0, pattern.find('/')), name);
-  });
-}
-
-bool Selection::wants_case(const std::string &operation, const std::string &case_name) const {
-  if (patterns.empty()) return true;
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string &pattern) {
-    return matches(pattern, is_case_pattern(pattern) ? case_name : operation);
-  });
-}
-
-bool Selection::picks_cases() const {
-  return std::any_of(patterns.begin(), patterns.end(), is_case_pattern);
-}
-
-const char *size_name(Size size) {
-  static constexpr std::array names = {"small", "default", "large"};
-  return names[static_cast<std::size_t>(size)];
-}
-
-Report compare_backends(const std::vector<OpenedBackend> &backends, const Selection &selection,
-                        const std::function<void(const std::string &)> &progress) {
-  Report report;
-  report.seed = selection.seed;
-  report.size = size_name(selection.size);
-  report.baseline = Participant{backends[0].name, backends[0].backend->info()};
-  for (std::size_t i = 1; i < backends.size(); ++i) {
-    report.others.push_back({backends[i].name, backends[i].backend->info()});
+void compare_backends(const std::vector<OpenedBackend> &backends, const Selection &selection,
+                      const Conditions &conditions, const Observer &observer) {
+  const ThreadBackend guard(*backends[0].backend);
+  set_setting(TL_SETTING_DETERMINISTIC, conditions.is_deterministic);
+  Comparison comparison(backends, selection, conditions, observer);
+  bool is_done = !selection.after.empty();
+  for (const Row &row : rows_of(selection)) {
+    if (!is_done) comparison.compare(row);
+    if (row.name() == selection.after) is_done = false;
   }
-  Comparison comparison(backends, selection);
-  const std::vector<tl_operation_info> table = operations();
-  for (tl_operation number = 0; number < table.size(); ++number) {
-    if (!selection.wants_operation(table[number].name)) continue;
-    progress(table[number].name);
-    comparison.compare_operation(number, table[number], report);
+}
+
+Participant participant_of(const OpenedBackend &backend) {
+  return {backend.name, backend.backend->info()};
+}
+
+std::string replay_command(const Selection &selection, const Conditions &conditions,
+                           const std::string &baseline, const std::string &backend,
+                           const std::string &case_name) {
+  std::string command =
+      fmt::format("torchlean compare --backends '{},{}' --ops '{}' --seed {} --size {}", baseline,
+                  backend, case_name, selection.seed, size_name(selection.size));
+  if (conditions.repeat > 1) command += fmt::format(" --repeat {}", conditions.repeat);
+  if (!conditions.threads.empty()) {
+    command += fmt::format(" --threads {}", fmt::join(conditions.threads, ","));
   }
-  return report;
+  if (conditions.is_deterministic) command += " --deterministic";
+  return command;
 }
 
 }  // namespace torchlean::tools

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/backends.hpp"
-#include "compare/cases.hpp"
+#include "compare/corpus.hpp"
 #include "compare/record.hpp"
 
 #include <cstdint>
@@ -13,24 +13,31 @@
 namespace torchlean::tools {
 
 struct Selection {
-  // Of operations, or, where a pattern holds a slash, of whole case names; empty: everything.
-  std::vector<std::string> patterns;
-  std::vector<tl_dtype> dtypes;  // empty: all
+  std::vector<Selector> selectors;  // empty: everything
+  std::vector<tl_dtype> dtypes;     // empty: all
   std::uint64_t seed = 1;
   Size size = Size::standard;
-
-  bool wants_operation(const std::string &name) const;
-  bool wants_case(const std::string &operation, const std::string &case_name) const;
-  // A few cases were picked by name, so that they need not prove their operation.
-  bool picks_cases() const;
+  std::vector<CorpusEntry> corpus;  // run first
+  std::string after;                // rows up to this one ("add[float32]") are done already
 };
 
-// "small", "default", "large"
-const char *size_name(Size size);
+// Told what happens as it happens.
+struct Observer {
+  std::function<void(const std::string &row)> row_begins;
+  std::function<void(const std::string &case_name, const std::string &backend)> case_begins;
+  // Again, when a smaller failing case has been found.
+  std::function<void(const OperationRecord &)> record_made;
+};
 
-// Compares the first backend with each of the others; all are open. `progress` is called with the
-// name of each operation before its cases run.
-Report compare_backends(const std::vector<OpenedBackend> &backends, const Selection &selection,
-                        const std::function<void(const std::string &)> &progress);
+// Compares the first backend with each of the others; all are open. The records go to the observer.
+void compare_backends(const std::vector<OpenedBackend> &backends, const Selection &selection,
+                      const Conditions &conditions, const Observer &observer);
+
+Participant participant_of(const OpenedBackend &backend);
+
+// A command that runs just this case.
+std::string replay_command(const Selection &selection, const Conditions &conditions,
+                           const std::string &baseline, const std::string &backend,
+                           const std::string &case_name);
 
 }  // namespace torchlean::tools

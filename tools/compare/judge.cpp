@@ -28,9 +28,18 @@ void record(Verdict &verdict, const Place &place, const Pair &pair, double sever
   verdict.worst = Mismatch{place, pair.dtype, pair.expected, pair.got, std::move(reason), severity};
 }
 
+void measure(Verdict &verdict, std::uint64_t distance) {
+  verdict.largest_ulp = std::max(verdict.largest_ulp, distance);
+  verdict.ulp_total += static_cast<double>(distance);
+  ++verdict.measured;
+}
+
 // Bit for bit, up to what the rule lets pass.
 void judge_exact(Verdict &verdict, Rule rule, const Place &place, const Pair &pair) {
-  if (pair.expected == pair.got) return;
+  if (pair.expected == pair.got) {
+    measure(verdict, 0);
+    return;
+  }
   if (pair.dtype == TL_ENCODED || rule == Rule::bits) {
     record(verdict, place, pair, infinity, "other bits");
     return;
@@ -52,7 +61,7 @@ void judge_exact(Verdict &verdict, Rule rule, const Place &place, const Pair &pa
   if (is_infinite(pair.dtype, pair.expected) || is_infinite(pair.dtype, pair.got)) {
     ++verdict.infinity_mismatches;
   }
-  verdict.largest_ulp = std::max(verdict.largest_ulp, distance);
+  measure(verdict, distance);
   record(verdict, place, pair, static_cast<double>(distance),
          fmt::format("{} ulp off, the same bits expected", distance));
 }
@@ -98,7 +107,7 @@ void judge_bounded(Verdict &verdict, const Place &place, const Pair &pair,
            infinity_expected ? "infinity expected" : "infinity not expected");
     return;
   }
-  verdict.largest_ulp = std::max(verdict.largest_ulp, distance);
+  measure(verdict, distance);
   if (distance == 0) return;
   const long double difference = static_cast<long double>(to_value(pair.dtype, pair.got)) -
                                  static_cast<long double>(to_value(pair.dtype, pair.expected));
@@ -113,12 +122,6 @@ void judge_bounded(Verdict &verdict, const Place &place, const Pair &pair,
                                budget, used)
                  : fmt::format("error {:.4g} ({} ulp), budget {:.4g}, {:.4g} times over", error,
                                distance, budget, used));
-}
-
-Rule rule_of(const Operation &operation, const Case &one) {
-  // A conversion between dtypes keeps no NaN payload.
-  if (operation.rule == Rule::bits && one.other_dtype != one.dtype) return Rule::exact;
-  return operation.rule;
 }
 
 // What is wrong with the outcome as a whole.
@@ -144,12 +147,20 @@ std::string complaint_about(const Operation &operation, const Case &one, const O
 
 }  // namespace
 
+Rule rule_of(const Operation &operation, const Case &one, const Setting &setting) {
+  // A conversion between dtypes keeps no NaN payload.
+  if (operation.rule == Rule::bits && one.other_dtype != one.dtype) return Rule::exact;
+  // The fixed order of additions leaves nothing to a backend.
+  if (setting.is_deterministic && operation.is_reproducible) return Rule::exact;
+  return operation.rule;
+}
+
 Verdict judge(const Operation &operation, const Case &one, const Outcome &expected,
-              const Outcome &got, bool baseline_is_reference) {
+              const Outcome &got, const Setting &setting) {
   Verdict verdict;
   verdict.complaint = complaint_about(operation, one, expected, got);
   if (!verdict.complaint.empty()) return verdict;
-  const Rule rule = rule_of(operation, one);
+  const Rule rule = rule_of(operation, one, setting);
   for (std::size_t k = 0; k < expected.outputs.size(); ++k) {
     const Array &wanted = expected.outputs[k];
     verdict.elements += wanted.size();
@@ -161,7 +172,8 @@ Verdict judge(const Operation &operation, const Case &one, const Outcome &expect
       const Pair pair{wanted.dtype, wanted.bits[i], got.outputs[k].bits[i]};
       const Place place{k, i, wanted.dtype == TL_ENCODED ? 0 : wanted.value(i)};
       if (rule == Rule::bounded) {
-        judge_bounded(verdict, place, pair, operation.bound(one, place), baseline_is_reference);
+        judge_bounded(verdict, place, pair, operation.bound(one, place),
+                      setting.baseline_is_reference);
       } else {
         judge_exact(verdict, rule, place, pair);
       }

@@ -27,6 +27,8 @@ struct Verdict {
   std::uint64_t zero_sign_mismatches = 0;
   std::uint64_t wrong = 0;  // all mismatches
   std::uint64_t largest_ulp = 0;
+  double ulp_total = 0;  // over `measured` elements: finite on both sides
+  std::uint64_t measured = 0;
   double budget_used = 0;  // largest error over budget; above 1 is wrong
   std::optional<Mismatch> worst;
   std::string complaint;  // wrong as a whole: number of outputs, size, dtype, replay flag
@@ -34,8 +36,17 @@ struct Verdict {
   bool is_good() const { return wrong == 0 && complaint.empty(); }
 };
 
+// What is being compared with what.
+struct Setting {
+  bool baseline_is_reference = true;  // its own error is small and known
+  bool is_deterministic = false;      // setting 2 is on
+};
+
+// The row's rule, as the case and the setting sharpen it.
+Rule rule_of(const Operation &operation, const Case &one, const Setting &setting);
+
 Verdict judge(const Operation &operation, const Case &one, const Outcome &expected,
-              const Outcome &got, bool baseline_is_reference);
+              const Outcome &got, const Setting &setting);
 
 // What the expected result can prove (rule T5).
 enum class Proof { proving, empty, all_zero, all_nan, replayed };

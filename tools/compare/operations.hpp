@@ -4,6 +4,7 @@
 
 #include "compare/bounds.hpp"
 #include "compare/cases.hpp"
+#include "compare/shapes.hpp"
 
 #include <string_view>
 #include <vector>
@@ -29,9 +30,14 @@ struct Operation {
   Rule rule;
   const char *budget;  // in words, for the report
   void (*cases)(const Generator &);
-  Outcome (*run)(const Case &);  // on the thread's backend; throws Error
-  Bound bound = nullptr;         // of bounded operations
-  TermsOf terms = same_place;    // what to show of a wrong element
+  void (*wrong)(const Generator &);  // calls that must be refused (rule T6)
+  // On the thread's backend, where `inputs` lie; throws Error. May take members of a case with at()
+  // only: a case that was typed in may lack them.
+  Outcome (*run)(const Case &, const Inputs &);
+  Bound bound = nullptr;            // of bounded operations
+  TermsOf terms = same_place;       // what to show of a wrong element
+  Shape shape = elementwise_shape;  // how a failing case is made smaller
+  bool is_reproducible = false;     // in deterministic mode the same bits on every backend
   // Values that differ from zero prove the operation; false where the right result is zero.
   bool needs_proof = true;
   bool (*must_replay)(const Case &) = nullptr;
@@ -51,7 +57,6 @@ std::vector<Operation> view_operations();
 std::vector<Operation> matmul_operations();
 
 // Helpers of the rows.
-inline Buffer input(const Case &one, std::size_t which) { return to_backend(one.inputs[which]); }
 inline Outcome outcome(const Buffer &buffer) { return {{from_backend(buffer)}, false}; }
 inline Outcome outcome(const Buffer &first, const Buffer &second) {
   return {{from_backend(first), from_backend(second)}, false};

@@ -120,16 +120,19 @@ Buffer to_backend(const Array &array) {
 }
 
 Array from_backend(const Buffer &buffer) {
-  Array array{buffer.dtype(), {}, {}};
-  if (array.dtype == TL_ENCODED) {
-    std::uint32_t is_encoded = 0;
-    check(tl_buffer_format(buffer.get(), &is_encoded, &array.format));
-    array.bits = unpack(download_encoded(buffer), word_width(array));
-    return array;
-  }
+  if (buffer.dtype() != TL_ENCODED) return from_backend_as(buffer, buffer.dtype());
+  Array array{TL_ENCODED, {}, {}};
+  std::uint32_t is_encoded = 0;
+  check(tl_buffer_format(buffer.get(), &is_encoded, &array.format));
+  array.bits = unpack(download_encoded(buffer), word_width(array));
+  return array;
+}
+
+Array from_backend_as(const Buffer &buffer, tl_dtype target) {
+  Array array{target, {}, {}};
   const std::uint32_t width = word_width(array);
   std::vector<std::byte> bytes(buffer.size() * width);
-  check(tl_download(buffer.get(), array.dtype, bytes.data(), bytes.size()));
+  check(tl_download(buffer.get(), target, bytes.data(), bytes.size()));
   array.bits = unpack(bytes, width);
   return array;
 }

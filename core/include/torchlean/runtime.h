@@ -155,8 +155,8 @@ TL_API tl_status tl_get_operation(tl_operation operation, tl_operation_info *out
  */
 
 /* Opens a backend by name or absolute path, as TORCHLEAN_BACKEND would. It does not become the one
- * that serves the process, and no other is opened for it. device as TORCHLEAN_DEVICE; "" or NULL: that
- * variable's value, else the backend's own choice. */
+ * that serves the process, and no other is opened for it. device as TORCHLEAN_DEVICE; "" or NULL:
+ * that variable's value, else the backend's own choice. */
 TL_API tl_status tl_backend_open(const char *name_or_path, const char *device, tl_backend **out);
 
 /* Gives it back; it lives on until its last buffer is freed. NULL is harmless. */
@@ -252,6 +252,10 @@ typedef struct tl_memory_figures {
 } tl_memory_figures;
 
 TL_API tl_status tl_get_memory_figures(tl_memory_figures *out);
+
+/* With TORCHLEAN_GUARD=1: how many blocks of host memory were found written outside their bounds
+ * when they were freed. Each is in the log too. Starts nothing. */
+TL_API uint64_t tl_guard_damages(void);
 
 /* ---- Buffers -----------------------------------------------------------------------------------
  */

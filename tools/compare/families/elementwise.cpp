@@ -1,5 +1,6 @@
 // Rows of the families elementwise and optimizer.
 #include "compare/operations.hpp"
+#include "compare/wrong.hpp"
 
 #include <fmt/format.h>
 
@@ -85,11 +86,16 @@ void adam_cases(const Generator &generator) {
             {0, 1, 0, 1, 1, 1, 0, 0, -1}});
 }
 
-Outcome run_adam(const Case &c) {
-  const tl_adam_scalars scalars = {sizeof scalars, c.scalars[0], c.scalars[1], c.scalars[2],
-                                   c.scalars[3],   c.scalars[4], c.scalars[5], c.scalars[6],
-                                   c.scalars[7],   c.scalars[8]};
-  const AdamState result = adam_step({input(c, 0), input(c, 2), input(c, 3)}, input(c, 1), scalars);
+Outcome run_adam(const Case &c, const Inputs &in) {
+  const std::vector<double> &v = c.scalars;
+  const tl_adam_scalars scalars = {sizeof scalars, v.at(0), v.at(1), v.at(2), v.at(3),
+                                   v.at(4),        v.at(5), v.at(6), v.at(7), v.at(8)};
+  tl_buffer *parameters = nullptr;
+  tl_buffer *first_moment = nullptr;
+  tl_buffer *second_moment = nullptr;
+  check(tl_adam_step(in.at(0).get(), in.at(1).get(), in.at(2).get(), in.at(3).get(), &scalars,
+                     &parameters, &first_moment, &second_moment));
+  const AdamState result = {Buffer(parameters), Buffer(first_moment), Buffer(second_moment)};
   return {{from_backend(result.parameters), from_backend(result.first_moment),
            from_backend(result.second_moment)},
           false};
@@ -101,7 +107,8 @@ Operation exact_unary(const char *name) {
           .rule = Rule::exact,
           .budget = "the same bits",
           .cases = plain_cases<1>,
-          .run = [](const Case &c) { return outcome(unary(op, input(c, 0))); }};
+          .wrong = wrong_elementwise<1>,
+          .run = [](const Case &, const Inputs &in) { return outcome(unary(op, in.at(0))); }};
 }
 
 template <tl_unary_op op>
@@ -110,7 +117,8 @@ Operation bounded_unary(const char *name, const char *budget = "2 ulp", Bound bo
           .rule = Rule::bounded,
           .budget = budget,
           .cases = plain_cases<1>,
-          .run = [](const Case &c) { return outcome(unary(op, input(c, 0))); },
+          .wrong = wrong_elementwise<1>,
+          .run = [](const Case &, const Inputs &in) { return outcome(unary(op, in.at(0))); },
           .bound = bound};
 }
 
@@ -120,7 +128,10 @@ Operation exact_binary(const char *name, Rule rule = Rule::exact) {
           .rule = rule,
           .budget = "the same bits",
           .cases = plain_cases<2>,
-          .run = [](const Case &c) { return outcome(binary(op, input(c, 0), input(c, 1))); }};
+          .wrong = wrong_elementwise<2>,
+          .run = [](const Case &, const Inputs &in) {
+            return outcome(binary(op, in.at(0), in.at(1)));
+          }};
 }
 
 template <tl_select_bwd_op op>
@@ -129,8 +140,9 @@ Operation selection_gradient(const char *name) {
           .rule = Rule::exact,
           .budget = "the same bits",
           .cases = plain_cases<3>,
-          .run = [](const Case &c) {
-            const PairGradients result = select_bwd(op, input(c, 0), input(c, 1), input(c, 2));
+          .wrong = wrong_elementwise<3>,
+          .run = [](const Case &, const Inputs &in) {
+            const PairGradients result = select_bwd(op, in.at(0), in.at(1), in.at(2));
             return outcome(result.a, result.b);
           }};
 }
@@ -157,13 +169,18 @@ std::vector<Operation> elementwise_operations() {
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = scale_cases,
-       .run = [](const Case &c) { return outcome(scale(input(c, 0), c.scalars[0])); }},
+       .wrong = wrong_elementwise<1>,
+       .run = [](const Case &c,
+                 const Inputs &in) { return outcome(scale(in.at(0), c.scalars.at(0))); }},
       {.name = "clamp",
        .rule = Rule::exact_either_zero,
        .budget = "the same bits, either zero",
        .cases = clamp_cases,
+       .wrong = wrong_elementwise<1>,
        .run =
-           [](const Case &c) { return outcome(clamp(input(c, 0), c.scalars[0], c.scalars[1])); }},
+           [](const Case &c, const Inputs &in) {
+             return outcome(clamp(in.at(0), c.scalars.at(0), c.scalars.at(1)));
+           }},
       exact_binary<TL_BINARY_ADD>("add"),
       exact_binary<TL_BINARY_SUB>("sub"),
       exact_binary<TL_BINARY_MUL>("mul"),
@@ -178,28 +195,33 @@ std::vector<Operation> elementwise_operations() {
        .rule = Rule::bounded,
        .budget = "8 eps (1 + |x| (1 + |d|)) |g|, of each backend",
        .cases = plain_cases<2>,
-       .run = [](const Case &c) { return outcome(gelu_bwd(input(c, 0), input(c, 1))); },
+       .wrong = wrong_elementwise<2>,
+       .run = [](const Case &, const Inputs &in) { return outcome(gelu_bwd(in.at(0), in.at(1))); },
        .bound = gelu_bwd_bound},
       {.name = "clamp_bwd",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = clamp_bwd_cases,
+       .wrong = wrong_elementwise<2>,
        .run =
-           [](const Case &c) {
-             return outcome(clamp_bwd(input(c, 0), input(c, 1), c.scalars[0], c.scalars[1]));
+           [](const Case &c, const Inputs &in) {
+             return outcome(clamp_bwd(in.at(0), in.at(1), c.scalars.at(0), c.scalars.at(1)));
            }},
       {.name = "axpy",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = axpy_cases,
-       .run = [](const Case &c) { return outcome(axpy(input(c, 0), input(c, 1), c.scalars[0])); }},
+       .wrong = wrong_elementwise<2>,
+       .run = [](const Case &c,
+                 const Inputs &in) { return outcome(axpy(in.at(0), in.at(1), c.scalars.at(0))); }},
       {.name = "scaled_prod_exp",
        .rule = Rule::bounded,
        .budget = "2 ulp of exp of the rounded product",
        .cases = scaled_prod_exp_cases,
+       .wrong = wrong_elementwise<2>,
        .run =
-           [](const Case &c) {
-             return outcome(scaled_prod_exp(input(c, 0), input(c, 1), c.scalars[0]));
+           [](const Case &c, const Inputs &in) {
+             return outcome(scaled_prod_exp(in.at(0), in.at(1), c.scalars.at(0)));
            },
        .bound = two_ulps},
       selection_gradient<TL_SELECT_MAX_BWD>("max_bwd"),
@@ -208,6 +230,7 @@ std::vector<Operation> elementwise_operations() {
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = adam_cases,
+       .wrong = wrong_elementwise<4>,
        .run = run_adam},
   };
 }

@@ -1,9 +1,12 @@
 // Rows of the family matmul.
 #include "compare/operations.hpp"
+#include "compare/wrong.hpp"
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <limits>
+#include <stdexcept>
 
 namespace torchlean::tools {
 namespace {
@@ -87,15 +90,80 @@ std::vector<double> values_of(const Array &array) {
   return values;
 }
 
-Outcome run_scaled(const Case &c) {
-  const ScaledProduct product = bmm_scaled(input(c, 0), input(c, 1), c.matmul, c.scalars[0]);
+Outcome run_scaled(const Case &c, const Inputs &in) {
+  const ScaledProduct product = bmm_scaled(in.at(0), in.at(1), c.matmul, c.scalars.at(0));
   return {{from_backend(product.values)}, product.replay};
 }
 
-Outcome run_dgemm(const Case &c) {
-  return {{from_values(TL_FLOAT64, dgemm(values_of(c.inputs[0]), values_of(c.inputs[1]), c.matmul.m,
-                                         c.matmul.n, c.matmul.p))},
-          false};
+bool same_bits(const std::vector<double> &values, const Array &array) {
+  const std::vector<double> before = values_of(array);
+  return values.empty() || std::memcmp(values.data(), before.data(), 8 * values.size()) == 0;
+}
+
+Outcome run_dgemm(const Case &c, const Inputs &) {
+  const std::vector<double> a = values_of(c.inputs.at(0));
+  const std::vector<double> b = values_of(c.inputs.at(1));
+  const std::vector<double> product = dgemm(a, b, c.matmul.m, c.matmul.n, c.matmul.p);
+  if (!same_bits(a, c.inputs[0]) || !same_bits(b, c.inputs[1])) {
+    throw std::runtime_error("the call changed one of its host arrays");
+  }
+  return {{from_values(TL_FLOAT64, product)}, false};
+}
+
+void right_product(Case &one, Random &random) {
+  one.matmul = {2, 3, 4, 5};
+  one.inputs = {ordinary_values(random, one.dtype, 24), ordinary_values(random, one.dtype, 40)};
+  one.scalars = {0.5};
+}
+
+void wrong_dims(const Generator &generator) {
+  generator.refuse("overflowing-dims", [](Case &one, Random &random) {
+    right_product(one, random);
+    one.matmul = {too_many, too_many, 4, 5};
+  });
+  generator.refuse("too-large-result", [](Case &one, Random &) {
+    one.inputs = {Array{one.dtype, {}, {}}, Array{one.dtype, {}, {}}};
+    one.matmul = {1, 65536, 0, 65536};
+    one.scalars = {0.5};
+  });
+}
+
+void wrong_bmm(const Generator &generator) {
+  wrong_operands(generator, right_product);
+  wrong_dims(generator);
+  generator.refuse("flag-of-2", [](Case &one, Random &random) {
+    right_product(one, random);
+    one.wrong_call = [](const Case &c, const Inputs &in) {
+      tl_buffer *out = nullptr;
+      check(tl_bmm_with_transpose(in.at(0).get(), in.at(1).get(), c.matmul.batch, c.matmul.m,
+                                  c.matmul.n, c.matmul.p, 2, 0, &out));
+    };
+  });
+}
+
+void wrong_scaled(const Generator &generator) {
+  wrong_operands(generator, right_product);
+  wrong_dims(generator);
+  generator.refuse("flag-of-2", [](Case &one, Random &random) {
+    right_product(one, random);
+    one.wrong_call = [](const Case &c, const Inputs &in) {
+      tl_buffer *out = nullptr;
+      std::uint32_t replay = 0;
+      check(tl_bmm_scaled(in.at(0).get(), in.at(1).get(), c.matmul.batch, c.matmul.m, c.matmul.n,
+                          c.matmul.p, 0, 2, 0.5, &out, &replay));
+    };
+  });
+}
+
+void wrong_dgemm(const Generator &generator) {
+  if (generator.dtype() != TL_FLOAT64) return;
+  for (const std::size_t k : {0, 1}) {
+    generator.refuse(fmt::format("array-{}-longer", k), [&](Case &one, Random &random) {
+      one.matmul = {1, 3, 4, 5};
+      one.inputs = {ordinary_values(random, one.dtype, 12), ordinary_values(random, one.dtype, 20)};
+      one.inputs[k].bits.push_back(0);
+    });
+  }
 }
 
 }  // namespace
@@ -106,24 +174,31 @@ std::vector<Operation> matmul_operations() {
        .rule = Rule::bounded,
        .budget = "2 n eps sum|a||b| + n smallest subnormals",
        .cases = bmm_cases,
-       .run = [](const Case &c) { return outcome(bmm(input(c, 0), input(c, 1), c.matmul)); },
+       .wrong = wrong_bmm,
+       .run = [](const Case &c,
+                 const Inputs &in) { return outcome(bmm(in.at(0), in.at(1), c.matmul)); },
        .bound = matmul_bound,
-       .terms = matmul_terms},
+       .terms = matmul_terms,
+       .shape = matmul_shape},
       {.name = "bmm_scaled",
        .rule = Rule::bounded,
        .budget = "(2 n + 2) eps |s| sum|a||b|, of each backend",
        .cases = scaled_cases,
+       .wrong = wrong_scaled,
        .run = run_scaled,
        .bound = scaled_matmul_bound,
        .terms = matmul_terms,
+       .shape = matmul_shape,
        .must_replay = must_replay},
       {.name = "dgemm",
        .rule = Rule::bounded,
        .budget = "2 n eps sum|a||b| + n smallest subnormals",
        .cases = dgemm_cases,
+       .wrong = wrong_dgemm,
        .run = run_dgemm,
        .bound = matmul_bound,
-       .terms = matmul_terms},
+       .terms = matmul_terms,
+       .shape = matmul_shape},
   };
 }
 

@@ -1,10 +1,14 @@
 // Rows of the families memory, transfer and random.
 #include "compare/operations.hpp"
+#include "compare/wrong.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <utility>
 
 namespace torchlean::tools {
 namespace {
@@ -94,31 +98,99 @@ void random_cases(const Generator &generator, const std::vector<std::vector<doub
   }
 }
 
-Outcome run_upload(const Case &one) {
+Outcome run_upload(const Case &one, const Inputs &) {
   // to_backend keeps the source's dtype; the conversion is what is tested here.
+  const Array &source = one.inputs.at(0);
+  if (one.other_dtype == one.dtype) return outcome(to_backend(source));
   std::vector<double> doubles;
   std::vector<float> floats;
-  if (one.other_dtype == one.dtype) return outcome(input(one, 0));
-  for (std::uint64_t i = 0; i < one.inputs[0].size(); ++i) {
-    doubles.push_back(one.inputs[0].value(i));
-    floats.push_back(static_cast<float>(one.inputs[0].value(i)));
+  for (std::uint64_t i = 0; i < source.size(); ++i) {
+    doubles.push_back(source.value(i));
+    floats.push_back(static_cast<float>(source.value(i)));
   }
   return outcome(one.other_dtype == TL_FLOAT64 ? upload(doubles, one.dtype)
                                                : upload(floats, one.dtype));
 }
 
-Outcome run_download(const Case &one) {
-  const Buffer x = input(one, 0);
-  if (one.other_dtype == one.dtype) return outcome(x);
-  Array array{one.other_dtype, {}, {}};
-  if (one.other_dtype == TL_FLOAT64) {
-    for (const double value : download<double>(x)) array.bits.push_back(to_bits(TL_FLOAT64, value));
-  } else {
-    for (const float value : download<float>(x)) {
-      array.bits.push_back(to_bits(TL_FLOAT32, static_cast<double>(value)));
-    }
-  }
-  return {{array}, false};
+void right_word(Case &one, Random &random) {
+  one.inputs = {one.dtype == TL_ENCODED ? encoded_words(random, encoded_formats[0], 5)
+                                        : ordinary_values(random, one.dtype, 5)};
+  one.number = 5;
+}
+
+void wrong_copies(const Generator &generator) {
+  wrong_operands(generator, right_word, {.takes_encoded = true, .has_fixed_length = false});
+}
+
+void wrong_zeros_like(const Generator &generator) {
+  wrong_copies(generator);
+  generator.refuse("too-long", [](Case &one, Random &random) {
+    right_word(one, random);
+    one.number = too_many;
+  });
+}
+
+void refuse_call(const Generator &generator, const char *label,
+                 void (*call)(const Case &, const Inputs &)) {
+  generator.refuse(label, [&](Case &one, Random &random) {
+    right_word(one, random);
+    one.wrong_call = call;
+  });
+}
+
+void wrong_upload(const Generator &generator) {
+  static constexpr std::array<std::byte, 16> words = {};
+  refuse_call(generator, "part-of-a-word", [](const Case &c, const Inputs &) {
+    upload_words(std::span(words).first(15), c.dtype, c.dtype);
+  });
+  refuse_call(generator, "source-encoded",
+              [](const Case &c, const Inputs &) { upload_words(words, TL_ENCODED, c.dtype); });
+  refuse_call(generator, "dtype-unknown",
+              [](const Case &c, const Inputs &) { upload_words(words, c.dtype, TL_DTYPE_COUNT); });
+}
+
+void wrong_download(const Generator &generator) {
+  wrong_operands(generator, right_word, {.has_fixed_length = false});
+  refuse_call(generator, "too-small-target", [](const Case &c, const Inputs &in) {
+    std::array<std::byte, 8> words;
+    check(tl_download(in.at(0).get(), c.dtype, words.data(), words.size()));
+  });
+  refuse_call(generator, "target-encoded", [](const Case &, const Inputs &in) {
+    std::array<std::byte, 40> words;
+    check(tl_download(in.at(0).get(), TL_ENCODED, words.data(), words.size()));
+  });
+}
+
+void wrong_encoded_upload(const Generator &generator) {
+  refuse_call(generator, "high-bits-set", [](const Case &, const Inputs &) {
+    constexpr tl_format six_bits = {3, 2, 3, TL_ENCODING_FINITE};
+    upload_encoded(std::array{std::byte{0x3F}, std::byte{0x40}}, six_bits);
+  });
+  refuse_call(generator, "part-of-a-word", [](const Case &, const Inputs &) {
+    upload_encoded(std::array<std::byte, 3>{}, encoded_formats[0]);
+  });
+  refuse_call(generator, "impossible-format", [](const Case &, const Inputs &) {
+    upload_encoded(std::array<std::byte, 2>{}, {1, 7, 127, TL_ENCODING_IEEE});
+  });
+}
+
+void wrong_encoded_download(const Generator &generator) {
+  wrong_operands(generator, right_word, {.takes_encoded = true, .has_fixed_length = false});
+  refuse_call(generator, "too-small-target", [](const Case &, const Inputs &in) {
+    std::array<std::byte, 4> words;
+    check(tl_download_encoded(in.at(0).get(), words.data(), words.size()));
+  });
+}
+
+// The rows' calls, with a dtype of their own.
+void make_zeros(const Case &c, tl_dtype dtype) { zeros(c.length, dtype); }
+void make_full(const Case &c, tl_dtype dtype) { full(c.length, c.scalars.at(0), dtype); }
+void make_uniform(const Case &c, tl_dtype dtype) { rand_uniform(c.length, c.number, dtype); }
+void make_normal(const Case &c, tl_dtype dtype) {
+  rand_normal(c.length, c.scalars.at(0), c.scalars.at(1), c.number, dtype);
+}
+void make_mask(const Case &c, tl_dtype dtype) {
+  bernoulli_mask(c.length, c.scalars.at(0), c.number, dtype);
 }
 
 }  // namespace
@@ -129,58 +201,78 @@ std::vector<Operation> memory_operations() {
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = length_cases,
-       .run = [](const Case &c) { return outcome(zeros(c.length, c.dtype)); },
+       .wrong = wrong_creation<make_zeros>,
+       .run = [](const Case &c, const Inputs &) { return outcome(zeros(c.length, c.dtype)); },
+       .shape = length_shape,
        .needs_proof = false},
       {.name = "full",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = full_cases,
-       .run = [](const Case &c) { return outcome(full(c.length, c.scalars[0], c.dtype)); }},
+       .wrong = wrong_creation<make_full>,
+       .run = [](const Case &c,
+                 const Inputs &) { return outcome(full(c.length, c.scalars.at(0), c.dtype)); },
+       .shape = length_shape},
       {.name = "zeros_like",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
-       .run = [](const Case &c) { return outcome(zeros_like(input(c, 0), c.number)); },
+       .wrong = wrong_zeros_like,
+       .run = [](const Case &c,
+                 const Inputs &in) { return outcome(zeros_like(in.at(0), c.number)); },
+       .shape = counted_shape,
        .needs_proof = false},
       {.name = "copy",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
-       .run = [](const Case &c) { return outcome(copy(input(c, 0))); }},
+       .wrong = wrong_copies,
+       .run = [](const Case &, const Inputs &in) { return outcome(copy(in.at(0))); }},
       {.name = "duplicate",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
+       .wrong = wrong_copies,
        .run =
-           [](const Case &c) {
-             const auto [first, second] = duplicate(input(c, 0));
-             return outcome(first, second);
+           [](const Case &, const Inputs &in) {
+             const std::pair<Buffer, Buffer> copies = duplicate(in.at(0));
+             return outcome(copies.first, copies.second);
            }},
       {.name = "upload",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = transfer_cases,
+       .wrong = wrong_upload,
        .run = run_upload},
       {.name = "download",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = transfer_cases,
-       .run = run_download},
+       .wrong = wrong_download,
+
+       .run = [](const Case &c, const Inputs &in) -> Outcome {
+         return {{from_backend_as(in.at(0), c.other_dtype)}, false};
+       }},
       {.name = "upload_encoded",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
-       .run = [](const Case &c) { return outcome(input(c, 0)); }},
+       .wrong = wrong_encoded_upload,
+       .run = [](const Case &c, const Inputs &) { return outcome(to_backend(c.inputs.at(0))); }},
       {.name = "download_encoded",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
-       .run = [](const Case &c) { return outcome(input(c, 0)); }},
+       .wrong = wrong_encoded_download,
+       .run = [](const Case &, const Inputs &in) { return outcome(in.at(0)); }},
       {.name = "rand_uniform",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = [](const Generator &g) { random_cases(g, {{}}); },
-       .run = [](const Case &c) { return outcome(rand_uniform(c.length, c.number, c.dtype)); }},
+       .wrong = wrong_creation<make_uniform>,
+       .run = [](const Case &c,
+                 const Inputs &) { return outcome(rand_uniform(c.length, c.number, c.dtype)); },
+       .shape = length_shape},
       {.name = "rand_normal",
        .rule = Rule::bounded,
        .budget = "8 eps |std| (1 + r) + eps |mean|, of each backend",
@@ -188,11 +280,14 @@ std::vector<Operation> memory_operations() {
            [](const Generator &g) {
              random_cases(g, {{0, 1}, {3, 0.5}, {-1e5, 0}});
            },
+       .wrong = wrong_creation<make_normal>,
        .run =
-           [](const Case &c) {
-             return outcome(rand_normal(c.length, c.scalars[0], c.scalars[1], c.number, c.dtype));
+           [](const Case &c, const Inputs &) {
+             return outcome(
+                 rand_normal(c.length, c.scalars.at(0), c.scalars.at(1), c.number, c.dtype));
            },
-       .bound = rand_normal_bound},
+       .bound = rand_normal_bound,
+       .shape = length_shape},
       {.name = "bernoulli_mask",
        .rule = Rule::exact,
        .budget = "the same bits",
@@ -200,10 +295,12 @@ std::vector<Operation> memory_operations() {
            [](const Generator &g) {
              random_cases(g, {{0.3}, {0.5}, {0}, {1}, {-1}, {2}, {0.999999999}, {std::nan("")}});
            },
+       .wrong = wrong_creation<make_mask>,
        .run =
-           [](const Case &c) {
-             return outcome(bernoulli_mask(c.length, c.scalars[0], c.number, c.dtype));
-           }},
+           [](const Case &c, const Inputs &) {
+             return outcome(bernoulli_mask(c.length, c.scalars.at(0), c.number, c.dtype));
+           },
+       .shape = length_shape},
   };
 }
 

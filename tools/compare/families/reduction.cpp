@@ -1,5 +1,6 @@
 // Rows of the family reduction.
 #include "compare/operations.hpp"
+#include "compare/wrong.hpp"
 
 #include <fmt/format.h>
 
@@ -113,6 +114,40 @@ void adjoint_cases(const Generator &generator) {
   }
 }
 
+void wrong_axis(const Generator &generator) {
+  const auto right = [](Case &one, Random &random) {
+    one.inputs = {ordinary_values(random, one.dtype, 24)};
+    one.dims = {2, 3, 4};
+    one.number = 1;
+  };
+  wrong_operands(generator, right);
+  const auto refuse = [&](const char *label, std::vector<std::uint64_t> dims, std::uint64_t axis) {
+    generator.refuse(label, [&](Case &one, Random &random) {
+      right(one, random);
+      one.dims = dims;
+      one.number = axis;
+    });
+  };
+  refuse("axis-of-rank", {2, 3, 4}, 3);
+  refuse("overflowing-dims", {too_many, too_many}, 0);
+  refuse("too-many-dims", std::vector<std::uint64_t>(65, 1), 0);
+  generator.refuse("rank-0-axis-1", [](Case &one, Random &random) {
+    one.inputs = {ordinary_values(random, one.dtype, 1)};
+    one.number = 1;
+  });
+}
+
+void wrong_adjoint(const Generator &generator) {
+  const auto right = [](Case &one, Random &random) {
+    one.inputs = {ordinary_values(random, one.dtype, 15)};
+    one.dims = {3};
+    one.out_dims = {5, 3};
+    one.axis_map = {0, 1};
+  };
+  wrong_operands(generator, right);
+  wrong_axis_maps(generator, right);
+}
+
 constexpr const char *sum_budget = "min(n - 1, 8 max(1, log2 n)) eps sum|x|";
 
 }  // namespace
@@ -123,79 +158,101 @@ std::vector<Operation> reduction_operations() {
        .rule = Rule::bounded,
        .budget = sum_budget,
        .cases = total_cases,
-       .run = [](const Case &c) { return outcome(reduce_sum(input(c, 0))); },
+       .wrong = wrong_elementwise<1>,
+       .run = [](const Case &, const Inputs &in) { return outcome(reduce_sum(in.at(0))); },
        .bound = sum_bound<whole_input>,
-       .terms = whole_input},
+       .terms = whole_input,
+       .is_reproducible = true},
       {.name = "reduce_mean",
        .rule = Rule::bounded,
        .budget = "(8 max(1, log2 n) + 2) eps sum|x| / n",
        .cases = total_cases,
-       .run = [](const Case &c) { return outcome(reduce_mean(input(c, 0))); },
+       .wrong = wrong_elementwise<1>,
+       .run = [](const Case &, const Inputs &in) { return outcome(reduce_mean(in.at(0))); },
        .bound = mean_bound,
-       .terms = whole_input},
+       .terms = whole_input,
+       .is_reproducible = true},
       {.name = "reduce_sum_by_row",
        .rule = Rule::bounded,
        .budget = sum_budget,
        .cases = matrix_cases<sum_kinds>,
+       .wrong = wrong_matrix,
        .run =
-           [](const Case &c) {
-             return outcome(reduce_sum_by_row(input(c, 0), c.dims[0], c.dims[1]));
+           [](const Case &c, const Inputs &in) {
+             return outcome(reduce_sum_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
        .bound = sum_bound<row_terms>,
-       .terms = row_terms},
+       .terms = row_terms,
+       .shape = dims_shape,
+       .is_reproducible = true},
       {.name = "reduce_sum_axis",
        .rule = Rule::bounded,
        .budget = sum_budget,
        .cases = axis_cases,
-       .run = [](const Case &c) { return outcome(reduce_sum_axis(input(c, 0), c.dims, c.number)); },
+       .wrong = wrong_axis,
+       .run = [](const Case &c,
+                 const Inputs &in) { return outcome(reduce_sum_axis(in.at(0), c.dims, c.number)); },
        .bound = sum_bound<axis_terms>,
-       .terms = axis_terms},
+       .terms = axis_terms,
+       .shape = dims_shape,
+       .is_reproducible = true},
       {.name = "reduce_from_broadcast",
        .rule = Rule::bounded,
        .budget = sum_budget,
        .cases = adjoint_cases,
+       .wrong = wrong_adjoint,
        .run =
-           [](const Case &c) {
-             return outcome(reduce_from_broadcast(input(c, 0), c.dims, c.out_dims, c.axis_map));
+           [](const Case &c, const Inputs &in) {
+             return outcome(reduce_from_broadcast(in.at(0), c.dims, c.out_dims, c.axis_map));
            },
        .bound = sum_bound<broadcast_terms>,
-       .terms = broadcast_terms},
+       .terms = broadcast_terms,
+       .shape = adjoint_shape,
+       .is_reproducible = true},
       {.name = "reduce_max_by_row",
        .rule = Rule::exact_either_zero,
        .budget = "the same bits, either zero",
        .cases = matrix_cases<order_kinds>,
+       .wrong = wrong_matrix,
        .run =
-           [](const Case &c) {
-             return outcome(reduce_max_by_row(input(c, 0), c.dims[0], c.dims[1]));
+           [](const Case &c, const Inputs &in) {
+             return outcome(reduce_max_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
-       .terms = row_terms},
+       .terms = row_terms,
+       .shape = dims_shape},
       {.name = "reduce_max_by_column",
        .rule = Rule::exact_either_zero,
        .budget = "the same bits, either zero",
        .cases = matrix_cases<order_kinds>,
+       .wrong = wrong_matrix,
        .run =
-           [](const Case &c) {
-             return outcome(reduce_max_by_column(input(c, 0), c.dims[0], c.dims[1]));
+           [](const Case &c, const Inputs &in) {
+             return outcome(reduce_max_by_column(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
-       .terms = column_terms},
+       .terms = column_terms,
+       .shape = dims_shape},
       {.name = "first_max_mask_by_row",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = matrix_cases<order_kinds>,
+       .wrong = wrong_matrix,
        .run =
-           [](const Case &c) {
-             return outcome(first_max_mask_by_row(input(c, 0), c.dims[0], c.dims[1]));
+           [](const Case &c, const Inputs &in) {
+             return outcome(first_max_mask_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
-       .terms = own_row_terms},
+       .terms = own_row_terms,
+       .shape = dims_shape},
       {.name = "top_k_mask_by_row",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = top_k_cases,
+       .wrong = wrong_matrix,
        .run =
-           [](const Case &c) {
-             return outcome(top_k_mask_by_row(input(c, 0), c.dims[0], c.dims[1], c.number));
+           [](const Case &c, const Inputs &in) {
+             return outcome(top_k_mask_by_row(in.at(0), c.dims.at(0), c.dims.at(1), c.number));
            },
-       .terms = own_row_terms},
+       .terms = own_row_terms,
+       .shape = dims_shape},
   };
 }
 

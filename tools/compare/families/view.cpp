@@ -1,5 +1,6 @@
 // Rows of the family view.
 #include "compare/operations.hpp"
+#include "compare/wrong.hpp"
 
 #include <fmt/format.h>
 
@@ -101,6 +102,85 @@ void swap_cases(const Generator &generator) {
   }
 }
 
+void wrong_concat(const Generator &generator) {
+  wrong_operands(generator,
+                 [](Case &one, Random &random) {
+                   one.inputs = {words(random, one.dtype, 5), words(random, one.dtype, 3)};
+                 },
+                 {.takes_encoded = true, .has_fixed_length = false});
+  generator.refuse("other-size", [](Case &one, Random &random) {
+    one.inputs = {words(random, one.dtype, 5), words(random, one.dtype, 3)};
+    one.wrong_call = [](const Case &, const Inputs &in) {
+      tl_buffer *out = nullptr;
+      check(tl_concat1d(in.at(0).get(), in.at(1).get(), 5, 4, &out));
+    };
+  });
+}
+
+void wrong_slice(const Generator &generator) {
+  const auto right = [](Case &one, Random &random) {
+    one.inputs = {words(random, one.dtype, 7)};
+    one.number = 2;
+    one.length = 3;
+  };
+  wrong_operands(generator, right, {.takes_encoded = true, .has_fixed_length = false});
+  const auto refuse = [&](const char *label, std::uint64_t start, std::uint64_t length) {
+    generator.refuse(label, [&](Case &one, Random &random) {
+      right(one, random);
+      one.number = start;
+      one.length = length;
+    });
+  };
+  refuse("past-the-end", 5, 3);
+  refuse("start-past-the-end", 8, 0);
+  refuse("overflow-of-32-bits", 2, 0xFFFFFFFF);
+  refuse("overflow-of-64-bits", 2, ~std::uint64_t{0});
+}
+
+void wrong_column_broadcast(const Generator &generator) {
+  const auto right = [](Case &one, Random &random) {
+    one.inputs = {ordinary_values(random, one.dtype, 3)};
+    one.dims = {3, 5};
+  };
+  wrong_operands(generator, right);
+  generator.refuse("too-large-result", [&](Case &one, Random &random) {
+    right(one, random);
+    one.dims = {3, too_many};
+  });
+}
+
+void wrong_broadcast(const Generator &generator) {
+  const auto right = [](Case &one, Random &random) {
+    one.inputs = {ordinary_values(random, one.dtype, 3)};
+    one.dims = {3};
+    one.out_dims = {5, 3};
+    one.axis_map = {0, 1};
+  };
+  wrong_operands(generator, right);
+  wrong_axis_maps(generator, right);
+}
+
+void wrong_swap(const Generator &generator) {
+  const auto right = [](Case &one, Random &random) {
+    one.inputs = {ordinary_values(random, one.dtype, 24)};
+    one.dims = {2, 3, 4};
+    one.number = 1;
+  };
+  wrong_operands(generator, right);
+  generator.refuse("depth-of-the-last-axis", [&](Case &one, Random &random) {
+    right(one, random);
+    one.number = 2;
+  });
+  generator.refuse("depth-overflow", [&](Case &one, Random &random) {
+    right(one, random);
+    one.number = ~std::uint64_t{0};
+  });
+  generator.refuse("overflowing-dims", [&](Case &one, Random &random) {
+    right(one, random);
+    one.dims = {too_many, too_many};
+  });
+}
+
 Terms concat_source(const Case &one, const Place &place) {
   const std::uint64_t first = one.inputs[0].size();
   if (place.index < first) return {{0, place.index}};
@@ -133,41 +213,52 @@ std::vector<Operation> view_operations() {
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = concat_cases,
-       .run = [](const Case &c) { return outcome(concat(input(c, 0), input(c, 1))); },
-       .terms = concat_source},
+       .wrong = wrong_concat,
+       .run = [](const Case &, const Inputs &in) { return outcome(concat(in.at(0), in.at(1))); },
+       .terms = concat_source,
+       .shape = concatenated_shape},
       {.name = "slice1d",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = slice_cases,
-       .run = [](const Case &c) { return outcome(slice(input(c, 0), c.number, c.length)); },
-       .terms = slice_source},
+       .wrong = wrong_slice,
+       .run = [](const Case &c,
+                 const Inputs &in) { return outcome(slice(in.at(0), c.number, c.length)); },
+       .terms = slice_source,
+       .shape = slice_shape},
       {.name = "broadcast_vec_to_cols",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = column_broadcast_cases,
+       .wrong = wrong_column_broadcast,
        .run =
-           [](const Case &c) {
-             return outcome(broadcast_vec_to_cols(input(c, 0), c.dims[0], c.dims[1]));
+           [](const Case &c, const Inputs &in) {
+             return outcome(broadcast_vec_to_cols(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
-       .terms = column_source},
+       .terms = column_source,
+       .shape = row_vector_shape},
       {.name = "broadcast_to",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = broadcast_cases,
+       .wrong = wrong_broadcast,
        .run =
-           [](const Case &c) {
-             return outcome(broadcast_to(input(c, 0), c.dims, c.out_dims, c.axis_map));
+           [](const Case &c, const Inputs &in) {
+             return outcome(broadcast_to(in.at(0), c.dims, c.out_dims, c.axis_map));
            },
-       .terms = broadcast_source},
+       .terms = broadcast_source,
+       .shape = broadcast_shape},
       {.name = "swap_adjacent_at_depth",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = swap_cases,
+       .wrong = wrong_swap,
        .run =
-           [](const Case &c) {
-             return outcome(swap_adjacent_at_depth(input(c, 0), c.dims, c.number));
+           [](const Case &c, const Inputs &in) {
+             return outcome(swap_adjacent_at_depth(in.at(0), c.dims, c.number));
            },
-       .terms = swap_source},
+       .terms = swap_source,
+       .shape = dims_shape},
   };
 }
 
