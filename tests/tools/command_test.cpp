@@ -120,6 +120,7 @@ TEST_CASE("T1: compare exits 0 when everything agrees") {
   CHECK(finished.exit_code == 0);
   CHECK(contains(finished.out, "all agree"));
   CHECK(contains(finished.out, "seed      1"));
+  CHECK(contains(finished.out, "not compared:"));
 }
 
 TEST_CASE("T1, T3: compare exits 1 on a disagreement, names it and prints how to replay it") {

@@ -127,6 +127,14 @@ std::uint64_t Report::failed_rows() const {
                     [](const OperationRecord &record) { return record.has_failed(); }));
 }
 
+std::vector<std::string> uncompared_operations() {
+  std::vector<std::string> names;
+  for (const tl_operation_info &info : torchlean::operations()) {
+    if (info.is_compared == 0) names.emplace_back(info.name);
+  }
+  return names;
+}
+
 ordered_json to_json(const Report &report) {
   ordered_json others = ordered_json::array();
   for (const Participant &participant : report.others) others.push_back(to_json(participant));
@@ -149,7 +157,8 @@ ordered_json to_json(const Report &report) {
           {"cases", report.compared_cases()},
           {"failed", report.failed_rows() > 0},
           {"seconds", report.seconds},
-          {"operations", records}};
+          {"operations", records},
+          {"uncompared", uncompared_operations()}};
 }
 
 }  // namespace torchlean::tools

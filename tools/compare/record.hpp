@@ -86,6 +86,9 @@ struct Report {
 
 nlohmann::ordered_json to_json(const Report &report);
 
+// Operations that have no cases yet, so that no backend is judged on them.
+std::vector<std::string> uncompared_operations();
+
 // Parts of the record on their way between processes. Reading throws nlohmann::json::exception.
 nlohmann::ordered_json to_json(const OperationRecord &record);
 nlohmann::ordered_json to_json(const Participant &participant);

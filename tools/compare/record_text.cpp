@@ -4,6 +4,7 @@
 #include "common/console.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace torchlean::tools {
 namespace {
@@ -122,6 +123,9 @@ void print_text(const Report &report) {
   fmt::print("{}", table.text());
   for (const OperationRecord &record : report.operations) {
     if (record.has_failed()) print_failure(record);
+  }
+  if (const std::vector<std::string> names = uncompared_operations(); !names.empty()) {
+    fmt::print("\nwithout cases so far, not compared: {}\n", fmt::join(names, " "));
   }
   const std::uint64_t failed = report.failed_rows();
   const std::uint64_t cases = report.compared_cases();
