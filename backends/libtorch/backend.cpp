@@ -25,7 +25,7 @@ void create_instance(const tl_create_options *options, tl_instance **out) {
     throw Failure(TL_UNAVAILABLE, "device is \"" + std::string(device) +
                                       "\", expected \"cpu\": this build of the libtorch backend "
                                       "computes on the host only");
-  if (device != "" && device != "cpu")
+  if (!device.empty() && device != "cpu")
     throw Failure(TL_UNAVAILABLE, "device is \"" + std::string(device) + "\", expected \"cpu\"");
   install_host_allocator();
   auto instance = std::make_unique<tl_instance>();

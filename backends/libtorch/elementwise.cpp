@@ -19,18 +19,18 @@ namespace {
 // The other operand where one is NaN, a signalling one too (std::fmax differs there).
 template <class T>
 T maximum(T a, T b) {
-  return b != b || a > b ? a : b;
+  return std::isnan(b) || a > b ? a : b;
 }
 
 template <class T>
 T minimum(T a, T b) {
-  return b != b || a < b ? a : b;
+  return std::isnan(b) || a < b ? a : b;
 }
 
 // A fresh tensor of value(x[i]).
 template <class T, class Value>
 at::Tensor map(const at::Tensor &x, Value value) {
-  const at::Tensor result = empty(x.numel(), scalar_type<T>);
+  at::Tensor result = empty(x.numel(), scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   const T *const from = x.const_data_ptr<T>();
   each(x.numel(), [=](int64_t i) { y[i] = value(from[i]); });
@@ -40,7 +40,7 @@ at::Tensor map(const at::Tensor &x, Value value) {
 // A fresh tensor of value(a[i], b[i]).
 template <class T, class Value>
 at::Tensor map(const at::Tensor &a, const at::Tensor &b, Value value) {
-  const at::Tensor result = empty(a.numel(), scalar_type<T>);
+  at::Tensor result = empty(a.numel(), scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   const T *const first = a.const_data_ptr<T>();
   const T *const second = b.const_data_ptr<T>();

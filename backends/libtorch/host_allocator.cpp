@@ -54,8 +54,9 @@ class HostAllocator final : public at::Allocator {
 
 void install_host_allocator() {
   // Never destroyed: tensors outlive static destructors.
+  static auto *const allocator = new HostAllocator;
   static std::once_flag once;
-  std::call_once(once, [] { c10::SetCPUAllocator(new HostAllocator, /*priority=*/100); });
+  std::call_once(once, [] { c10::SetCPUAllocator(allocator, /*priority=*/100); });
 }
 
 uint64_t allocated_bytes() { return allocated.load(std::memory_order_relaxed); }

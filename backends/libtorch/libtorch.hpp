@@ -31,6 +31,7 @@ struct tl_instance {
 
 // A flat, contiguous tensor; bytes where the elements are encoded words.
 struct tl_storage {
+  explicit tl_storage(at::Tensor flat) : tensor(std::move(flat)) {}
   at::Tensor tensor;
 };
 
@@ -105,8 +106,8 @@ inline constexpr at::ScalarType scalar_type = sizeof(T) == sizeof(float) ? at::k
 template <class Kernel>
 void with_native(tl_dtype dtype, Kernel kernel) {
   switch (dtype) {
-    case TL_FLOAT32: return kernel(float());
-    case TL_FLOAT64: return kernel(double());
+    case TL_FLOAT32: return kernel(0.0F);
+    case TL_FLOAT64: return kernel(0.0);
     default: throw unknown("dtype", dtype);
   }
 }

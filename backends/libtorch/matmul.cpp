@@ -63,7 +63,7 @@ void bmm_scaled(tl_instance &instance, const tl_operand *a, const tl_operand *b,
 // A host matrix as a batch of one. It is copied, since MKL's bits may depend on where its operands
 // lie in memory, and ATen's blocks all start alike.
 at::Tensor matrix(const char *argument, const double *from, uint64_t rows, uint64_t cols) {
-  const at::Tensor result =
+  at::Tensor result =
       at::detail::empty_cpu({1, extent("rows", rows), extent("cols", cols)}, at::kDouble);
   if (result.numel() == 0) return result;
   expect_given(argument, from);

@@ -13,13 +13,13 @@ void fill(tl_instance &, tl_dtype dtype, uint32_t width, uint64_t count, double 
   check_width(dtype, width);
   const int64_t n = extent("count", count);
   if (dtype == TL_ENCODED) {
-    const at::Tensor result = empty(n * width, at::kByte);
+    at::Tensor result = empty(n * width, at::kByte);
     auto *const bytes = result.mutable_data_ptr<uint8_t>();
     each(n * width, [=](int64_t i) { bytes[i] = 0; });
     return hand_out(out, result);
   }
   with_native(dtype, [&]<class T>(T) {
-    const at::Tensor result = empty(n, scalar_type<T>);
+    at::Tensor result = empty(n, scalar_type<T>);
     T *const y = result.mutable_data_ptr<T>();
     const T filling = static_cast<T>(value);
     each(n, [=](int64_t i) { y[i] = filling; });

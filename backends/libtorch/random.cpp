@@ -35,7 +35,7 @@ T normal(uint64_t counter, T mean, T deviation) {
 
 template <class T>
 at::Tensor values(tl_random_op op, int64_t n, uint64_t key, const tl_scalars &scalars) {
-  const at::Tensor result = empty(n, scalar_type<T>);
+  at::Tensor result = empty(n, scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   switch (op) {
     case TL_RANDOM_UNIFORM:

@@ -17,7 +17,7 @@ namespace {
 
 template <class T>
 at::Tensor filled(int64_t n, T value) {
-  const at::Tensor result = empty(n, scalar_type<T>);
+  at::Tensor result = empty(n, scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   each(n, [=](int64_t i) { y[i] = value; });
   return result;
@@ -33,7 +33,7 @@ at::Tensor total_sum(const tl_instance &instance, const at::Tensor &x) {
 
 template <class T>
 at::Tensor total_mean(const tl_instance &instance, const at::Tensor &x) {
-  const at::Tensor mean = total_sum<T>(instance, x);
+  at::Tensor mean = total_sum<T>(instance, x);
   *mean.mutable_data_ptr<T>() *= 1 / static_cast<T>(x.numel());
   return mean;
 }
@@ -42,7 +42,7 @@ at::Tensor total_mean(const tl_instance &instance, const at::Tensor &x) {
 template <class T>
 at::Tensor middle_sum(const tl_instance &instance, const at::Tensor &x) {
   if (!instance.deterministic) return at::sum(x, {1});
-  const at::Tensor sums = empty(x.size(0) * x.size(2), scalar_type<T>);
+  at::Tensor sums = empty(x.size(0) * x.size(2), scalar_type<T>);
   fold_middle_axis(sums.mutable_data_ptr<T>(), x.const_data_ptr<T>(), x.size(0), x.size(1),
                    x.size(2));
   return sums;
@@ -71,7 +71,7 @@ T row_max(const T *x, int64_t n) {
 template <class T>
 at::Tensor middle_max(const at::Tensor &x) {
   const int64_t outer = x.size(0), n = x.size(1), inner = x.size(2);
-  const at::Tensor result = empty(outer * inner, scalar_type<T>);
+  at::Tensor result = empty(outer * inner, scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   const T *const from = x.const_data_ptr<T>();
   constexpr int64_t strip = 1024;
@@ -156,12 +156,13 @@ at::Tensor sum_by_axes(const at::Tensor &x, const std::vector<Axis> &axes) {
   at::Tensor result = x;
   int64_t outer = x.numel();
   int64_t inner = 1;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    outer /= axis->size;
-    if (axis->stride == 0) {
-      result = at::sum(result.view({outer, axis->size, inner}), {1});
+  for (size_t k = axes.size(); k-- > 0;) {
+    const Axis &axis = axes[k];
+    outer /= axis.size;
+    if (axis.stride == 0) {
+      result = at::sum(result.view({outer, axis.size, inner}), {1});
     } else {
-      inner *= axis->size;
+      inner *= axis.size;
     }
   }
   return result;
@@ -246,7 +247,7 @@ void top_k_mask(T *mask, const T *x, int64_t cols, int64_t k) {
   order.reserve(static_cast<size_t>(cols));
   std::vector<uint32_t> nans;
   for (int64_t i = 0; i < cols; ++i) {
-    const bool is_nan = x[i] != x[i];
+    const bool is_nan = std::isnan(x[i]);
     (is_nan ? nans : order).push_back(static_cast<uint32_t>(i));
     mask[i] = is_nan && i < k ? T(1) : T(0);
   }
@@ -263,7 +264,7 @@ void top_k_mask(T *mask, const T *x, int64_t cols, int64_t k) {
 template <class T>
 at::Tensor masks(tl_row_mask_op op, const at::Tensor &x, int64_t k) {
   const int64_t rows = x.size(0), cols = x.size(1);
-  const at::Tensor result = empty(x.numel(), scalar_type<T>);
+  at::Tensor result = empty(x.numel(), scalar_type<T>);
   T *const mask = result.mutable_data_ptr<T>();
   const T *const from = x.const_data_ptr<T>();
   switch (op) {

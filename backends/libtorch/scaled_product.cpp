@@ -91,7 +91,7 @@ Survey<T> survey(const at::Tensor &x, const at::Tensor &source) {
 
 template <class T>
 at::Tensor times(const at::Tensor &x, T factor) {
-  const at::Tensor result = empty(x.numel(), scalar_type<T>);
+  at::Tensor result = empty(x.numel(), scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   const T *const from = x.const_data_ptr<T>();
   each(x.numel(), [=](int64_t i) { y[i] = from[i] * factor; });
