@@ -15,6 +15,7 @@ TEST_CASE("P2: closing waits for the calls under way and refuses later ones") {
   std::atomic<bool> stop{false};
   std::atomic<int> inside{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       while (!stop) {

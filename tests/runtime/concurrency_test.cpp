@@ -10,6 +10,7 @@ namespace {
 
 void in_threads(int count, const auto &work) {
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
   for (std::thread &thread : threads) thread.join();
 }
