@@ -6,10 +6,10 @@
 #include <torchlean/backend.hpp>
 
 #include <atomic>
-#include <cfenv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 struct tl_instance {
@@ -89,37 +89,31 @@ void check_operand(const char *operation, const char *argument, const tl_operand
 // Parameter structures only grow: at least `expected` bytes must be there.
 void check_struct_size(const char *operation, size_t actual, size_t expected);
 
-// ---- Entries
-// ----------------------------------------------------------------------------------------
-
-// Default rounding, no flush to zero, no traps, whatever the caller's thread had; put back at the
-// end.
-class DefaultFloatingPoint {
- public:
-  DefaultFloatingPoint() {
-    std::fegetenv(&callers_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatingPoint() { std::fesetenv(&callers_); }
-  DefaultFloatingPoint(const DefaultFloatingPoint &) = delete;
-  DefaultFloatingPoint &operator=(const DefaultFloatingPoint &) = delete;
-
- private:
-  std::fenv_t callers_{};
-};
-
-namespace detail {
+// ---- Entries ------------------------------------------------------------------------------------
 
 inline tl_status translate() noexcept { return status_of_current_exception(*host); }
 
-template <auto Function>
-struct InDefaultFloatingPoint;
+namespace detail {
 
+template <auto Function>
+struct Given;
+
+// Every pointer that an entry takes must lead somewhere.
 template <class... Arguments, void (*Function)(Arguments...)>
-struct InDefaultFloatingPoint<Function> {
+struct Given<Function> {
   static void call(Arguments... arguments) {
-    const DefaultFloatingPoint environment;
+    int number = 0;
+    (check(++number, arguments), ...);
     Function(arguments...);
+  }
+  template <class Argument>
+  static void check(int number, Argument argument) {
+    if constexpr (std::is_pointer_v<Argument>) {
+      if (argument == nullptr) {
+        throw Failure(TL_INVALID_ARGUMENT,
+                      "argument " + std::to_string(number) + " of the entry is NULL");
+      }
+    }
   }
 };
 
@@ -127,11 +121,9 @@ struct InDefaultFloatingPoint<Function> {
 
 // The table's entry for a `void Function(arguments...)` that reports failure by throwing.
 template <auto Function>
-inline constexpr auto entry =
-    guarded<&detail::InDefaultFloatingPoint<Function>::call, &detail::translate>;
+inline constexpr auto entry = guarded<&detail::Given<Function>::call, &translate>;
 
-// ---- Families, each in the file of its name
-// ---------------------------------------------------------
+// ---- Families, each in the file of its name ----------------------------------------------------
 
 extern const tl_device_table device_table;
 extern const tl_memory_table memory_table;

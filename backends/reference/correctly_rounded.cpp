@@ -1,11 +1,7 @@
-// MPFR decides; for float the C library's binary64 result does where it lies clear of a tie.
+// What MPFR decides: double results, and float results next to a tie.
 #include "correctly_rounded.hpp"
 
-#include <bit>
-#include <cfloat>
 #include <cmath>
-#include <cstdint>
-#include <cstdlib>
 #include <limits>
 
 namespace torchlean::reference::correctly_rounded {
@@ -39,7 +35,7 @@ struct ThreadCache {
 };
 
 template <class T>
-T through_mpfr(const Elementary &function, T x) {
+T rounded_once(const Elementary &function, T x) {
   static thread_local const ThreadCache cache;
   const ExponentRange<T> range;
   mpfr_t value;
@@ -52,23 +48,11 @@ T through_mpfr(const Elementary &function, T x) {
   return result;
 }
 
-// Does every number within 2^-20 float ulp of y round to the same float? The C library errs by a
-// few binary64 ulp, each 2^-29 of a float's.
-bool rounds_safely(double y) {
-  if (!(std::fabs(y) >= FLT_MIN && std::fabs(y) <= FLT_MAX)) return false;
-  constexpr int64_t dropped = int64_t{1} << (DBL_MANT_DIG - FLT_MANT_DIG);
-  const auto tail = static_cast<int64_t>(std::bit_cast<uint64_t>(y) % dropped);
-  return std::abs(tail - dropped / 2) > dropped >> 20;
-}
-
 }  // namespace
 
-float Elementary::operator()(float x) const {
-  const double y = approximate(x);
-  return rounds_safely(y) ? static_cast<float>(y) : through_mpfr(*this, x);
-}
+float Elementary::through_mpfr(float x) const { return rounded_once(*this, x); }
 
-double Elementary::operator()(double x) const { return through_mpfr(*this, x); }
+double Elementary::operator()(double x) const { return rounded_once(*this, x); }
 
 const Elementary exp{std::exp, mpfr_exp};
 const Elementary log{std::log, mpfr_log};

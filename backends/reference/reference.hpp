@@ -6,14 +6,11 @@
 
 #include <torchlean/backend.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cfenv>
 #include <cfloat>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -64,24 +61,6 @@ extern const tl_scan_table scan_table;
 extern const tl_convolution_table convolution_table;
 extern const tl_pooling_table pooling_table;
 
-// ---- Errors -------------------------------------------------------------------------------------
-
-inline Failure invalid(std::string text) { return {TL_INVALID_ARGUMENT, std::move(text)}; }
-
-inline Failure unknown(const char *argument, uint64_t value) {
-  return {TL_UNSUPPORTED,
-          std::string(argument) + " " + std::to_string(value) + " is not known here"};
-}
-
-inline void expect_equal(const std::string &what, uint64_t value, uint64_t expected) {
-  if (value != expected)
-    throw invalid(what + " is " + std::to_string(value) + ", expected " + std::to_string(expected));
-}
-
-inline void expect_given(const char *argument, const void *pointer) {
-  if (pointer == nullptr) throw invalid(std::string(argument) + " is NULL");
-}
-
 // ---- Arguments ----------------------------------------------------------------------------------
 
 // Largest number of elements of a buffer.
@@ -112,19 +91,6 @@ inline uint64_t sum(std::initializer_list<uint64_t> counts) {
   return result;
 }
 
-template <class T>
-inline constexpr tl_dtype dtype_of = sizeof(T) == sizeof(float) ? TL_FLOAT32 : TL_FLOAT64;
-
-// Calls kernel with a zero of the C++ type of a native dtype.
-template <class Kernel>
-void with_native(tl_dtype dtype, Kernel kernel) {
-  switch (dtype) {
-    case TL_FLOAT32: return kernel(0.0F);
-    case TL_FLOAT64: return kernel(0.0);
-    default: throw unknown("dtype", dtype);
-  }
-}
-
 // Throws unless elements of dtype may be `width` bytes wide.
 void check_width(tl_dtype dtype, uint32_t width);
 
@@ -137,20 +103,6 @@ std::span<const T> values_of(const char *argument, const tl_operand *operand) {
   const std::span<const std::byte> bytes = bytes_of(argument, operand);
   expect_equal(std::string(argument) + ".dtype", operand->dtype, dtype_of<T>);
   return {reinterpret_cast<const T *>(bytes.data()), operand->count};
-}
-
-// A caller's structure, whose form may be older (missing members read as zero) or newer (members
-// that are not known here are ignored). Throws where it is smaller than its first form.
-template <class Structure>
-Structure known_part(const char *argument, const Structure *given,
-                     size_t first_form = sizeof(Structure)) {
-  expect_given(argument, given);
-  if (given->struct_size < first_form)
-    throw invalid(std::string(argument) + ".struct_size is " + std::to_string(given->struct_size) +
-                  ", expected at least " + std::to_string(first_form));
-  Structure known{};
-  std::memcpy(&known, given, std::min(given->struct_size, sizeof(Structure)));
-  return known;
 }
 
 // ---- Results ------------------------------------------------------------------------------------
@@ -181,55 +133,17 @@ void hand_out(tl_storage **out, Results &...results) {
 
 // ---- Entries ------------------------------------------------------------------------------------
 
-// Rounding to nearest, subnormals kept, no traps; the caller's state comes back at the end.
-class DefaultFloatEnvironment {
- public:
-  DefaultFloatEnvironment() {
-    std::fegetenv(&callers_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatEnvironment() { std::fesetenv(&callers_); }
-  DefaultFloatEnvironment(const DefaultFloatEnvironment &) = delete;
-  DefaultFloatEnvironment &operator=(const DefaultFloatEnvironment &) = delete;
-
- private:
-  std::fenv_t callers_;
+// What lives as long as a call: nothing.
+struct Scope {
+  explicit Scope(const tl_instance &) {}
 };
 
-template <size_t size>
-struct EntryName {
-  consteval EntryName(const char (&name)[size]) { std::copy_n(name, size, text); }
-  char text[size];
-};
-
-template <EntryName name, auto Kernel>
-struct Boundary;
-
-template <EntryName name, class... Arguments, void (*Kernel)(tl_instance &, Arguments...)>
-struct Boundary<name, Kernel> {
-  static void run(tl_instance *instance, Arguments... arguments) {
-    expect_given("instance", instance);
-    const DefaultFloatEnvironment environment;
-    Kernel(*instance, arguments...);
-  }
-
-  // The status of the exception under way, whose text gets the entry's name in front.
-  static tl_status status() noexcept {
-    try {
-      try {
-        throw;
-      } catch (const Failure &failure) {
-        throw Failure(failure.status(), std::string(name.text) + ": " + failure.what());
-      }
-    } catch (...) {
-      return status_of_current_exception(*host);
-    }
-  }
-};
+inline tl_status status_of(const char *entry) noexcept {
+  return status_of_current_exception(*host, entry);
+}
 
 // The function of a family's table that runs Kernel.
 template <EntryName name, auto Kernel>
-inline constexpr auto entry =
-    guarded<&Boundary<name, Kernel>::run, &Boundary<name, Kernel>::status>;
+inline constexpr auto entry = kernel_entry<name, Kernel, Scope, &status_of>;
 
 }  // namespace torchlean::reference

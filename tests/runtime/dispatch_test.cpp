@@ -3,6 +3,7 @@
 #include <torchlean/runtime.h>
 
 #include <array>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -13,6 +14,18 @@
 namespace {
 
 constexpr std::uint64_t huge = std::uint64_t{1} << 40U;
+
+Owned full(double of) {
+  Owned owned;
+  REQUIRE(tl_full(1, of, TL_FLOAT32, &owned.buffer) == TL_OK);
+  return owned;
+}
+
+double value(const Owned &owned) {
+  float word = 0;
+  REQUIRE(tl_download(owned.buffer, TL_FLOAT32, &word, sizeof word) == TL_OK);
+  return word;
+}
 
 }  // namespace
 
@@ -229,5 +242,38 @@ TEST_CASE("every operation is in the reference backend, in some dtype") {
     }
     CAPTURE(info.name);
     CHECK(is_there);
+  }
+}
+
+TEST_CASE("B9: the caller's floating-point state neither matters nor changes") {
+  const Owned one = full(1.0), tiny = full(0x1p-149), third = full(0x1.555556p-2);
+  struct Sum {
+    const Owned &b;
+    double expected;
+  };
+  // Upward, both would be one step more; flushed to zero, tiny + tiny would vanish.
+  const Sum sums[] = {{tiny, 1.0}, {third, 0x1.555556p+0}};
+  for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    CAPTURE(mode);
+    std::fenv_t normal;
+    std::fegetenv(&normal);
+    std::fesetround(mode);
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);  // flush results and operands
+    const unsigned control = __builtin_ia32_stmxcsr() & 0xFFC0;
+#endif
+    Owned results[2], doubled;
+    for (int i = 0; i < 2; ++i)
+      tl_binary(TL_BINARY_ADD, one.buffer, sums[i].b.buffer, &results[i].buffer);
+    tl_binary(TL_BINARY_ADD, tiny.buffer, tiny.buffer, &doubled.buffer);
+    const int mode_after = std::fegetround();
+#if defined(__x86_64__)
+    const unsigned control_after = __builtin_ia32_stmxcsr() & 0xFFC0;
+    CHECK(control_after == control);
+#endif
+    std::fesetenv(&normal);
+    CHECK(mode_after == mode);
+    for (int i = 0; i < 2; ++i) CHECK(value(results[i]) == sums[i].expected);
+    CHECK(value(doubled) == 0x1p-148);
   }
 }

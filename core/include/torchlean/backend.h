@@ -9,6 +9,9 @@
  *   - It may be called from any thread, and from many at once.
  *   - It returns a tl_status; anything but TL_OK leaves a text through tl_host.set_error on the
  * same thread. No C++ exception, no longjmp and no signal leaves it.
+ *   - The core calls with the default floating-point state on the thread (to nearest, gradual
+ *     underflow, no traps) and puts the program's own back afterwards. An entry leaves the state as
+ *     it found it, and the backend's own threads compute in the default state, too.
  *   - Inputs are borrowed and never written. Results are fresh storages that the caller owns; they
  *     never alias an input. On failure no output is written and nothing is left allocated.
  *   - Shapes are canonical: the core has checked operand sizes, dtypes and index ranges that it can

@@ -1,5 +1,5 @@
-// Helpers for backends and layers written in C++: the list of all entries, catch-all wrappers,
-// errors.
+// Helpers for backends and layers written in C++: the list of all entries, errors, argument checks,
+// catch-all wrappers.
 //
 // Header only; nothing in here crosses the ABI. A backend in another language needs backend.h
 // alone.
@@ -7,9 +7,14 @@
 
 #include <torchlean/backend.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace torchlean {
@@ -117,6 +122,8 @@ inline bool has_kernel(const BackendVTable &vtable, tl_operation operation, tl_d
   }
 }
 
+// ---- Errors -------------------------------------------------------------------------------------
+
 // What a kernel throws to end its call with a status and a text.
 class Failure : public std::exception {
  public:
@@ -129,25 +136,79 @@ class Failure : public std::exception {
   std::string text_;
 };
 
-// Turns the exception under way into a status, leaving its text with the host. Backends whose
-// library has exceptions of its own (out of memory, device lost) catch those first and end here.
-inline tl_status status_of_current_exception(const tl_host &host) noexcept {
+// Turns the exception under way into a status, leaving its text with the host, with the entry's
+// name in front if one is given. Backends whose library has exceptions of its own (out of memory,
+// device lost) catch those first and end here.
+inline tl_status status_of_current_exception(const tl_host &host,
+                                             const char *entry = nullptr) noexcept {
+  const auto explain = [&](tl_status status, const char *text) {
+    try {
+      host.set_error(entry == nullptr ? text : (std::string(entry) + ": " + text).c_str());
+    } catch (...) {
+      host.set_error(text);
+    }
+    return status;
+  };
   try {
     throw;
   } catch (const Failure &failure) {
-    host.set_error(failure.what());
-    return failure.status();
+    return explain(failure.status(), failure.what());
   } catch (const std::bad_alloc &) {
-    host.set_error("host memory is exhausted");
-    return TL_OUT_OF_MEMORY;
+    return explain(TL_OUT_OF_MEMORY, "host memory is exhausted");
   } catch (const std::exception &error) {
-    host.set_error(error.what());
-    return TL_INTERNAL;
+    return explain(TL_INTERNAL, error.what());
   } catch (...) {
-    host.set_error("an exception of unknown type");
-    return TL_INTERNAL;
+    return explain(TL_INTERNAL, "an exception of unknown type");
   }
 }
+
+inline Failure invalid(std::string text) { return {TL_INVALID_ARGUMENT, std::move(text)}; }
+
+inline Failure unknown(const char *argument, uint64_t value) {
+  return {TL_UNSUPPORTED,
+          std::string(argument) + " " + std::to_string(value) + " is not known here"};
+}
+
+// ---- Arguments ----------------------------------------------------------------------------------
+
+inline void expect_equal(std::string_view what, uint64_t value, uint64_t expected) {
+  if (value != expected)
+    throw invalid(std::string(what) + " is " + std::to_string(value) + ", expected " +
+                  std::to_string(expected));
+}
+
+inline void expect_given(const char *argument, const void *pointer) {
+  if (pointer == nullptr) throw invalid(std::string(argument) + " is NULL");
+}
+
+// A caller's structure, whose form may be older (missing members read as zero) or newer (members
+// that are not known here are ignored). Throws where it is smaller than its first form.
+template <class Structure>
+Structure known_part(const char *argument, const Structure *given,
+                     size_t first_form = sizeof(Structure)) {
+  expect_given(argument, given);
+  if (given->struct_size < first_form)
+    throw invalid(std::string(argument) + ".struct_size is " + std::to_string(given->struct_size) +
+                  ", expected at least " + std::to_string(first_form));
+  Structure known{};
+  std::memcpy(&known, given, std::min(given->struct_size, sizeof(Structure)));
+  return known;
+}
+
+template <class T>
+inline constexpr tl_dtype dtype_of = sizeof(T) == sizeof(float) ? TL_FLOAT32 : TL_FLOAT64;
+
+// Calls kernel with a zero of the C++ type of a native dtype.
+template <class Kernel>
+void with_native(tl_dtype dtype, Kernel kernel) {
+  switch (dtype) {
+    case TL_FLOAT32: return kernel(0.0F);
+    case TL_FLOAT64: return kernel(0.0);
+    default: throw unknown("dtype", dtype);
+  }
+}
+
+// ---- Entries ------------------------------------------------------------------------------------
 
 namespace detail {
 template <auto Function, auto Translate>
@@ -171,5 +232,35 @@ struct Guarded<Function, Translate> {
 // status_of_current_exception(host).
 template <auto Function, auto Translate>
 inline constexpr auto guarded = &detail::Guarded<Function, Translate>::call;
+
+// The name of an entry, as a template argument.
+template <size_t size>
+struct EntryName {
+  consteval EntryName(const char (&name)[size]) { std::copy_n(name, size, text); }
+  char text[size];
+};
+
+namespace detail {
+template <EntryName name, auto Kernel, class Scope, auto Status>
+struct KernelEntry;
+
+template <EntryName name, class... Arguments, void (*Kernel)(tl_instance &, Arguments...),
+          class Scope, auto Status>
+struct KernelEntry<name, Kernel, Scope, Status> {
+  static void run(tl_instance *instance, Arguments... arguments) {
+    expect_given("instance", instance);
+    [[maybe_unused]] const Scope scope(*instance);
+    Kernel(*instance, arguments...);
+  }
+  static tl_status status() noexcept { return Status(name.text); }
+};
+}  // namespace detail
+
+// The entry for a kernel `void Kernel(tl_instance &, arguments...)`: a Scope made from the instance
+// lives as long as the call; Status(name) ends a failed one inside the catch-all.
+template <EntryName name, auto Kernel, class Scope, auto Status>
+inline constexpr auto kernel_entry =
+    guarded<&detail::KernelEntry<name, Kernel, Scope, Status>::run,
+            &detail::KernelEntry<name, Kernel, Scope, Status>::status>;
 
 }  // namespace torchlean
