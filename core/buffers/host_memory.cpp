@@ -98,10 +98,25 @@ void release_guarded(void *block, std::size_t bytes) noexcept {
   munmap(first - mapping.page, mapping.total());
 }
 
+// ---- tl_fail_allocations: failures on purpose (rule B3)
+// -------------------------------------------
+
+std::atomic<std::uint64_t> first_to_fail{0};  // 0: none is counted and none fails
+std::atomic<bool> fails_ever_after{false};
+std::atomic<std::uint64_t> asked_for{0};
+
+bool fails_on_purpose() {
+  const std::uint64_t first = first_to_fail.load(std::memory_order_relaxed);
+  if (first == 0) return false;
+  const std::uint64_t number = asked_for.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number == first || (number > first && fails_ever_after.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 void *allocate(std::size_t bytes) noexcept {
   if (bytes == 0 || bytes > std::numeric_limits<std::size_t>::max() / 2) return nullptr;
+  if (fails_on_purpose()) return nullptr;
   const std::size_t size = rounded(bytes);
   const std::uint64_t after = in_use.fetch_add(size, std::memory_order_relaxed) + size;
   void *block = nullptr;
@@ -138,6 +153,19 @@ void collect() noexcept { malloc_trim(0); }
 
 }  // namespace torchlean::host_memory
 
-extern "C" uint64_t tl_guard_damages(void) {
+extern "C" {
+
+uint64_t tl_guard_damages(void) {
   return torchlean::host_memory::damages.load(std::memory_order_relaxed);
 }
+
+uint64_t tl_fail_allocations(uint64_t first, uint32_t ever_after) {
+  using namespace torchlean::host_memory;
+  first_to_fail.store(0, std::memory_order_relaxed);
+  fails_ever_after.store(ever_after != 0, std::memory_order_relaxed);
+  const std::uint64_t asked = asked_for.exchange(0, std::memory_order_relaxed);
+  first_to_fail.store(first, std::memory_order_relaxed);
+  return asked;
+}
+
+}  // extern "C"

@@ -52,10 +52,11 @@ struct Stop {
 };
 
 // A file whose entry has run. It stays open for good: its threads and thread-local destructors may
-// run at any time. Without a table it was refused.
+// run at any time. What its entry answered holds for good, too.
 struct Module {
   boost::dll::shared_library library;
   const BackendVTable *vtable = nullptr;
+  std::string refusal;  // why there is no table
 };
 
 // Files that are open, by path: several instances share one, and its entry is called once.
@@ -121,17 +122,23 @@ tl_backend_entry_fn find_entry(const boost::dll::shared_library &library,
   return reinterpret_cast<tl_backend_entry_fn>(symbol);
 }
 
-const BackendVTable *negotiate(tl_backend_entry_fn entry, const std::string &noted_name) {
+// Calls the entry; leaves its table, or why there is none, in the module.
+void negotiate(tl_backend_entry_fn entry, const std::string &noted_name, Module &module) {
   thread_state().error_is_fresh = false;
+  module.refusal = "its torchlean_backend_entry did not return";  // if it throws
   const BackendVTable *vtable = entry(&host());
-  if (vtable == nullptr) throw Stop{TL_UNAVAILABLE, given_reason("torchlean_backend_entry")};
-  const std::string reason = reject_reason(vtable);
-  if (!reason.empty()) throw Stop{TL_UNAVAILABLE, reason};
-  if (vtable->name != noted_name) {
-    throw Stop{TL_UNAVAILABLE, fmt::format("its table says that it is '{}', its note says '{}'",
-                                           vtable->name, noted_name)};
+  if (vtable == nullptr) {
+    module.refusal = given_reason("torchlean_backend_entry");
+    return;
   }
-  return vtable;
+  module.refusal = reject_reason(vtable);
+  if (!module.refusal.empty()) return;
+  if (vtable->name != noted_name) {
+    module.refusal =
+        fmt::format("its table says that it is '{}', its note says '{}'", vtable->name, noted_name);
+    return;
+  }
+  module.vtable = vtable;
 }
 
 // The file's table. Opens the file the first time.
@@ -139,15 +146,16 @@ const BackendVTable *table_of(const Candidate &candidate, Attempt &attempt) {
   Modules &all = modules();
   const std::lock_guard guard(all.mutex);
   Module &module = all.by_path[candidate.path.string()];
-  if (module.vtable == nullptr) {
+  if (!module.library.is_loaded()) {
     check_libraries(*candidate.elf.facts, attempt);
     boost::dll::shared_library library = open_file(candidate, attempt);
     attempt.stage = TL_STAGE_OPENED;
     const tl_backend_entry_fn entry = find_entry(library, candidate.path);
-    attempt.stage = TL_STAGE_ENTRY_FOUND;
     module.library = std::move(library);
-    module.vtable = negotiate(entry, candidate.name);
+    negotiate(entry, candidate.name, module);
   }
+  attempt.stage = TL_STAGE_ENTRY_FOUND;
+  if (module.vtable == nullptr) throw Stop{TL_UNAVAILABLE, module.refusal};
   attempt.stage = TL_STAGE_NEGOTIATED;
   return module.vtable;
 }
@@ -163,14 +171,16 @@ void read_coverage(Backend &backend, const BackendVTable &vtable, tl_instance *i
 
 std::unique_ptr<tl_backend> create(const BackendVTable &vtable, const tl_create_options &options,
                                    Attempt &attempt) {
+  auto backend = std::make_unique<tl_backend>();
   thread_state().error_is_fresh = false;
   tl_instance *instance = nullptr;
   const tl_status status = vtable.create(&options, &instance);
   if (status != TL_OK) throw Stop{status, given_reason("create")};
   if (instance == nullptr) throw Stop{TL_INTERNAL, "create answered ok without an instance"};
   attempt.stage = TL_STAGE_CREATED;
+  backend->instance = instance;
+  backend->destroy_instance = vtable.destroy;
 
-  auto backend = std::make_unique<tl_backend>();
   backend->name = vtable.name;
   backend->version = vtable.version;
   backend->library = vtable.library;
@@ -207,6 +217,7 @@ void pass_stages(const Candidate &candidate, const OpenOptions &options, Attempt
 tl_backend *open_backend(const Candidate &candidate, const OpenOptions &options, Attempt &attempt) {
   // A library built with -ffast-math sets flush-to-zero when it is opened (rule B9).
   const KeepFloatEnvironment keep_float_environment;
+  const DefaultFloatEnvironment default_float_environment;  // for create and the self-test
   const KeepErrorText keep_error_text;  // what went wrong is in the attempt
   const auto start = std::chrono::steady_clock::now();
   attempt.name = candidate.name;
@@ -221,9 +232,9 @@ tl_backend *open_backend(const Candidate &candidate, const OpenOptions &options,
   } catch (const Stop &stop) {
     attempt.status = stop.status;
     attempt.reason = stop.reason;
-  } catch (const std::exception &error) {
-    attempt.status = TL_INTERNAL;
-    attempt.reason = error.what();
+  } catch (...) {
+    attempt.status = status_of_current_exception("an exception");
+    attempt.reason = thread_state().error_text;
   }
   if (attempt.status != TL_OK) backend.reset();
   attempt.microseconds =

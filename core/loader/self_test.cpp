@@ -23,6 +23,8 @@ class Storage {
   Storage(const Storage &) = delete;
   Storage &operator=(const Storage &) = delete;
   tl_storage **out() { return &storage_; }
+  // A failed call has no result, whatever it wrote.
+  void forget() { storage_ = nullptr; }
   tl_operand operand() const { return {storage_, count, TL_FLOAT32, sizeof(float)}; }
 
  private:
@@ -37,13 +39,19 @@ std::string failed(const char *step, tl_status status) {
                      thread.error_is_fresh ? thread.error_text : "");
 }
 
-std::string compare(Backend &backend, const char *step, const Storage &result,
-                    const Values &expected) {
+// Makes a result and compares what is downloaded from it. Returns what went wrong.
+template <class Make>
+std::string check(Backend &backend, const char *step, Storage &result, const Values &expected,
+                  const Make &make) {
+  tl_status status = make(result.out());
+  if (status != TL_OK) {
+    result.forget();
+    return failed(step, status);
+  }
   const tl_operand operand = result.operand();
   if (operand.storage == nullptr) return fmt::format("{} answered ok without a result", step);
   Values got = {};
-  const tl_status status =
-      backend.transfer.download(backend.instance, &operand, TL_FLOAT32, got.data());
+  status = backend.transfer.download(backend.instance, &operand, TL_FLOAT32, got.data());
   if (status != TL_OK) return failed("download", status);
   for (std::size_t i = 0; i < count; ++i) {
     if (got[i] != expected[i]) {
@@ -63,31 +71,26 @@ std::string self_test(Backend &backend) {
   if (!has(TL_OP_upload) || !has(TL_OP_download)) return {};
   constexpr Values sent = {1.5F, -2.0F, 1024.0F};
   Storage uploaded(backend);
-  tl_status status = backend.transfer.upload(backend.instance, sent.data(), TL_FLOAT32, TL_FLOAT32,
-                                             sizeof(float), count, 0, uploaded.out());
-  if (status != TL_OK) return failed("upload", status);
-  std::string difference = compare(backend, "upload", uploaded, sent);
-  if (!difference.empty()) return difference;
-
-  if (has(TL_OP_full)) {
+  std::string difference = check(backend, "upload", uploaded, sent, [&](tl_storage **out) {
+    return backend.transfer.upload(backend.instance, sent.data(), TL_FLOAT32, TL_FLOAT32,
+                                   sizeof(float), count, 0, out);
+  });
+  if (difference.empty() && has(TL_OP_full)) {
     Storage filled(backend);
-    status = backend.memory.fill(backend.instance, TL_FLOAT32, sizeof(float), count, 0.25, 0,
-                                 filled.out());
-    if (status != TL_OK) return failed("fill", status);
-    difference = compare(backend, "fill", filled, {0.25F, 0.25F, 0.25F});
-    if (!difference.empty()) return difference;
+    difference = check(backend, "fill", filled, {0.25F, 0.25F, 0.25F}, [&](tl_storage **out) {
+      return backend.memory.fill(backend.instance, TL_FLOAT32, sizeof(float), count, 0.25, 0, out);
+    });
   }
-  if (has(TL_OP_add)) {
+  if (difference.empty() && has(TL_OP_add)) {
     Storage sum(backend);
     const tl_operand operand = uploaded.operand();
     const tl_scalars scalars = {.struct_size = sizeof scalars, .scalar = {0.0, 0.0}};
-    status = backend.elementwise.binary(backend.instance, TL_BINARY_ADD, &operand, &operand,
-                                        &scalars, 0, sum.out());
-    if (status != TL_OK) return failed("add", status);
-    difference = compare(backend, "add", sum, {3.0F, -4.0F, 2048.0F});
-    if (!difference.empty()) return difference;
+    difference = check(backend, "add", sum, {3.0F, -4.0F, 2048.0F}, [&](tl_storage **out) {
+      return backend.elementwise.binary(backend.instance, TL_BINARY_ADD, &operand, &operand,
+                                        &scalars, 0, out);
+    });
   }
-  return {};
+  return difference;
 }
 
 }  // namespace torchlean

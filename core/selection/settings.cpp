@@ -2,6 +2,7 @@
 #include "selection/settings.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 #include <vector>
 
@@ -24,9 +25,18 @@ Listeners &listeners() {
 
 // A backend without the feature answers TL_UNSUPPORTED: the core then just remembers the flag.
 tl_status tell(tl_backend &backend, tl_setting setting, std::uint32_t value) {
-  const KeepErrorText keep;
-  const tl_status status = backend.device.set_setting(backend.instance, setting, value);
-  return status == TL_UNSUPPORTED ? TL_OK : status;
+  char reason[256];
+  tl_status status = TL_OK;
+  {
+    const KeepErrorText keep;
+    ThreadState &thread = thread_state();
+    thread.error_is_fresh = false;
+    status = backend.device.set_setting(backend.instance, setting, value);
+    std::snprintf(reason, sizeof reason, "%.255s",
+                  thread.error_is_fresh ? thread.error_text : status_name(status));
+  }
+  if (status == TL_OK || status == TL_UNSUPPORTED) return TL_OK;
+  return fail(status, "{} did not take setting {}: {}", backend.name, setting, reason);
 }
 
 }  // namespace
@@ -43,6 +53,7 @@ void initialize(Values &values) {
 
 void adopt(Runtime &runtime, tl_backend &backend) {
   const std::lock_guard guard(listeners().mutex);
+  const KeepErrorText keep;  // a setting that it did not take is no news here
   listeners().backends.push_back(&backend);
   for (tl_setting setting = 0; setting < TL_SETTING_COUNT; ++setting) {
     tell(backend, setting, runtime.settings[setting]);
@@ -66,7 +77,7 @@ tl_status set(Runtime &runtime, tl_setting setting, bool enabled, std::uint32_t 
   const auto change = [&](tl_setting which, std::uint32_t value) -> tl_status {
     for (tl_backend *backend : listeners().backends) {
       if (const tl_status status = tell(*backend, which, value); status != TL_OK) {
-        return fail(status, "{} did not take setting {}", backend->name, which);
+        return status;
       }
     }
     values[which] = value;

@@ -32,6 +32,11 @@ std::vector<Variable> make_table() {
        4294967295UL},
       {"TORCHLEAN_GUARD", boolean, "0", "0 or 1",
        "1 puts inaccessible pages around every block of host memory and fills it with garbage"},
+      {"TORCHLEAN_HOST_CACHE", number, "1024", "0 to 4294967295; 0 keeps none",
+       "MiB of large blocks of host memory that the libtorch backend keeps when they are freed, "
+       "for "
+       "the next results of the same size; none with TORCHLEAN_GUARD=1",
+       4294967295UL},
       {"TORCHLEAN_LAYERS", layers, "", "trace", "layers put around every backend, outermost first"},
       {"TORCHLEAN_LIBTORCH", elsewhere, "", "a folder",
        "the LibTorch that ./dev builds the libtorch backend against"},
@@ -41,6 +46,10 @@ std::vector<Variable> make_table() {
        "how much is written to stderr"},
       {"TORCHLEAN_NUM_THREADS", number, "0", "0 to 4096; 0 is the backend's own choice",
        "host threads that a backend computes with", 4096},
+      {"TORCHLEAN_ON_ERROR", on_error, "panic", "panic or poison",
+       "what a failing pure operation of a Lean program does: end the process, or return a "
+       "poisoned "
+       "buffer"},
       {"TORCHLEAN_REQUIRE_CUDA", boolean, "0", "0 or 1",
        "1 forbids automatic choice to fall back to a host backend"},
       {"TORCHLEAN_SYNCHRONOUS", boolean, "0", "0 or 1",
@@ -77,6 +86,7 @@ bool is_allowed(const Variable &variable, std::string_view value) {
     case VariableKind::number: return is_number(value, variable.largest);
     case VariableKind::device: return is_device(value);
     case VariableKind::layers: return is_layer_list(value);
+    case VariableKind::on_error: return value == "panic" || value == "poison";
     case VariableKind::file: {
       // The working directory must never matter (rule L2).
       for (std::size_t start = 0; start <= value.size();) {

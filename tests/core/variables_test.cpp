@@ -44,11 +44,13 @@ const std::vector<Allowed> table = {
      {"gpu", "cuda:", "cuda:-1", "cuda:x"}},
     {"TORCHLEAN_EMULATION_SCHEDULE", {"0", "4294967295"}, {"4294967296", "-1", "x"}},
     {"TORCHLEAN_GUARD", {"0", "1"}, {"2", "yes"}},
+    {"TORCHLEAN_HOST_CACHE", {"0", "1024", "4294967295"}, {"4294967296", "-1", "1G"}},
     {"TORCHLEAN_LAYERS", {"trace", "trace,trace"}, {"tracer", "trace,", ","}},
     {"TORCHLEAN_LIBTORCH", {"anything"}, {}},
     {"TORCHLEAN_LIBTORCH_DEVICE", {"cpu", "cuda:1"}, {"tpu"}},
     {"TORCHLEAN_LOG", {"debug", "info", "warn", "error", "off"}, {"verbose", "WARN", "1"}},
     {"TORCHLEAN_NUM_THREADS", {"0", "1", "4096"}, {"4097", "-1", "two", "1.5", " 1", "0x10"}},
+    {"TORCHLEAN_ON_ERROR", {"panic", "poison"}, {"throw", "Poison", "1"}},
     {"TORCHLEAN_REQUIRE_CUDA", {"0", "1"}, {"2", "yes"}},
     {"TORCHLEAN_SYNCHRONOUS", {"0", "1"}, {"true"}},
 };

@@ -6,6 +6,7 @@
 #include <torchlean/runtime.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static void *compute_for_ever(void *unused) {
   (void)unused;
   for (;;) {
     tl_buffer *x = NULL, *y = NULL;
-    if (tl_full(1 << 14, 0.5, TL_FLOAT32, &x) == TL_OK && tl_unary(TL_UNARY_EXP, x, &y) == TL_OK) {
+    if (tl_full(1 << 18, 0.5, TL_FLOAT32, &x) == TL_OK && tl_unary(TL_UNARY_EXP, x, &y) == TL_OK) {
       tl_buffer_free(y);
     }
     tl_buffer_free(x);
@@ -83,11 +84,25 @@ static int end_while_computing(const char *way) {
   if (strcmp(way, "return") == 0) return 7;
   if (strcmp(way, "exit") == 0) exit(7);
   if (strcmp(way, "quick_exit") == 0) quick_exit(7);
+  if (strcmp(way, "signal") == 0) raise(SIGTERM);
   if (strcmp(way, "thread") == 0) {
     pthread_create(&thread, NULL, exit_on_thread, NULL);
     pause();
   }
   return 1;
+}
+
+static void *start(void *unused) {
+  (void)unused;
+  tl_start();
+  return NULL;
+}
+
+/* L12: many threads start the runtime at once. */
+static void start_on_threads(void) {
+  pthread_t threads[8];
+  for (int i = 0; i < 8; ++i) pthread_create(&threads[i], NULL, start, NULL);
+  for (int i = 0; i < 8; ++i) pthread_join(threads[i], NULL);
 }
 
 /* P4: every call in the child returns a status, and nothing hangs. */
@@ -142,6 +157,7 @@ int main(int argc, char **argv) {
   if (strcmp(what, "shutdown") == 0) return use_after_shutdown();
   if (strcmp(what, "open") == 0) return open_by_name(argv[2]);
   if (strcmp(what, "end") == 0) return end_while_computing(argv[2]);
+  if (strcmp(what, "threads") == 0) start_on_threads();
   print_state();
   print_sum();
   print_attempts();

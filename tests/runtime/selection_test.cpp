@@ -4,13 +4,17 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "support/process.hpp"
+#include "support/folder.hpp"
+#include "support/probe.hpp"
 
+using torchlean_test::attempts_of;
+using torchlean_test::bytes_of;
+using torchlean_test::contains;
 using torchlean_test::Finished;
+using torchlean_test::Folder;
 using torchlean_test::run;
+using torchlean_test::write;
 namespace fs = std::filesystem;
 
 namespace {
@@ -23,46 +27,6 @@ Finished probe(const Environment &environment, const std::string &argument = "",
   if (!argument.empty()) command.push_back(argument);
   return run(command, environment, folder);
 }
-
-bool contains(const std::string &text, const std::string &part) {
-  return text.find(part) != std::string::npos;
-}
-
-// A process that ends while it computes, or frees buffers after shutdown, drops what it holds: no
-// leak in any sense that matters, but the address sanitizer's leak check reports it.
-int exit_code_of_end(const std::string &backend, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), PROBE);
-  return run(arguments, {{"TORCHLEAN_BACKEND", backend}, {"ASAN_OPTIONS", "detect_leaks=0"}})
-      .exit_code;
-}
-
-// The lines of the probe that describe attempts for `name`.
-std::vector<std::string> attempts_of(const Finished &finished, const std::string &name) {
-  std::vector<std::string> lines;
-  std::istringstream stream(finished.out);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.rfind("attempt " + name + "|", 0) == 0) lines.push_back(line);
-  }
-  return lines;
-}
-
-// A folder of the test's own, gone with it.
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/torchlean-test-XXXXXX";
-    path_ = mkdtemp(name);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder &) = delete;
-  Folder &operator=(const Folder &) = delete;
-  const fs::path &path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-void write(const fs::path &path, const std::string &text) { std::ofstream(path) << text; }
 
 }  // namespace
 
@@ -177,10 +141,8 @@ TEST_CASE("L3: files that are no backends are recorded and never executed") {
   write(folder.path() / "text.so", "not a library\n");
   write(folder.path() / "empty.so", "");
   fs::copy_file(CORE, folder.path() / "library.so");
-  std::ifstream whole(REFERENCE, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(whole)), {});
   // Within its code; what comes after it (debug information) may be missing.
-  write(folder.path() / "torchlean_truncated.so", bytes.substr(0, 1U << 16U));
+  write(folder.path() / "torchlean_truncated.so", bytes_of(REFERENCE).substr(0, 1U << 16U));
   const Finished finished = probe(
       {{"TORCHLEAN_BACKEND_PATH", folder.path().string()}, {"TORCHLEAN_BACKEND", "reference"}},
       "maps");
@@ -276,45 +238,12 @@ TEST_CASE("TORCHLEAN_SYNCHRONOUS changes no result") {
   CHECK(contains(finished.out, "sum 3 4\n"));
 }
 
-TEST_CASE("P2: every way of ending under load has the right exit code") {
-  for (const char *way : {"return", "exit", "quick_exit", "thread"}) {
-    for (int round = 0; round < 5; ++round) {
-      CAPTURE(way);
-      CHECK(exit_code_of_end("reference", {"end", way}) == 7);
-    }
-  }
-}
-
-TEST_CASE("P3: use and release after shutdown are harmless") {
-  CHECK(exit_code_of_end("reference", {"shutdown"}) == 7);
-}
-
-TEST_CASE("P4: after fork every call in the child returns a status") {
-  const Finished finished = run({PROBE, "fork"}, {{"TORCHLEAN_BACKEND", "reference"}});
-  CHECK(finished.exit_code == 7);
-  CHECK(contains(finished.err, "forked"));
-}
-
-TEST_CASE("P8: nothing depends on the locale") {
-  const Finished finished = probe({{"TORCHLEAN_BACKEND", "reference"}, {"LC_ALL", "de_DE.UTF-8"}});
-  CHECK(contains(finished.out, "sum 3 4\n"));
-}
-
 #ifdef LIBTORCH
 TEST_CASE("libtorch serves by name, on the host") {
   const Finished finished = probe({{"TORCHLEAN_BACKEND", "libtorch"}, {"TORCHLEAN_DEVICE", "cpu"}});
   CHECK(finished.exit_code == 0);
   CHECK(contains(finished.out, "backend libtorch\n"));
   CHECK(contains(finished.out, "sum 3 4\n"));
-}
-
-TEST_CASE("P2: every way of ending under libtorch has the right exit code") {
-  for (const char *way : {"return", "exit", "quick_exit", "thread"}) {
-    for (int round = 0; round < 5; ++round) {
-      CAPTURE(way);
-      CHECK(exit_code_of_end("libtorch", {"end", way}) == 7);
-    }
-  }
 }
 
 TEST_CASE("another LibTorch than at build time is named before any of its code runs") {

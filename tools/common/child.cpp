@@ -2,6 +2,7 @@
 #include "common/child.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -108,6 +109,17 @@ void become_child() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
+}
+
+Reporter::Reporter() : file_(fdopen(Child::report_descriptor, "w")) {
+  if (file_ == nullptr) throw std::runtime_error("a worker runs only below another torchlean");
+}
+
+void Reporter::say(const nlohmann::ordered_json &event) const {
+  const std::string line =
+      event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  std::fwrite(line.data(), 1, line.size(), file_);
+  std::fflush(file_);  // a crash may be next
 }
 
 }  // namespace torchlean::tools

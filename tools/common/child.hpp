@@ -1,8 +1,11 @@
 // This program as a child process that reports line by line.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <sys/types.h>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,5 +40,16 @@ class Child {
 
 // For the child: ends with its parent, leaves no core file.
 void become_child();
+
+// For the child: what it has to say, one line of JSON at a time. One per process.
+class Reporter {
+ public:
+  // Throws std::runtime_error where this process is nobody's child.
+  Reporter();
+  void say(const nlohmann::ordered_json &event) const;
+
+ private:
+  std::FILE *file_;  // open until the process ends
+};
 
 }  // namespace torchlean::tools

@@ -257,6 +257,12 @@ TL_API tl_status tl_get_memory_figures(tl_memory_figures *out);
  * when they were freed. Each is in the log too. Starts nothing. */
 TL_API uint64_t tl_guard_damages(void);
 
+/* For tests of backends: the first-th block of host memory that any of them asks the core for from
+ * now on (1: the next) is refused as if memory were exhausted, and those after it too if ever_after
+ * is not 0. first = 0 ends it. Returns how many were asked for since a call with first > 0. Starts
+ * nothing. */
+TL_API uint64_t tl_fail_allocations(uint64_t first, uint32_t ever_after);
+
 /* ---- Buffers -----------------------------------------------------------------------------------
  */
 
