@@ -54,6 +54,7 @@ TEST_CASE("a literal case reads back with all it carries, for every operation") 
         CHECK(read.axis_map == one.axis_map);
         CHECK(read.number == one.number);
         CHECK(read.length == one.length);
+        CHECK(read.indices == one.indices);
         CHECK(read.other_dtype == one.other_dtype);
         REQUIRE(read.inputs.size() == one.inputs.size());
         for (std::size_t k = 0; k < one.inputs.size(); ++k) {
@@ -107,6 +108,8 @@ TEST_CASE("T10: what is no case is refused with a reason") {
                            "add[float32, literal, dims=1x-2]",
                            "add[float32, literal, number=99999999999999999999]",
                            "add[float32, literal, matmul=1x2x3]",
+                           "gather_rows[float32, literal, indices=100000000]",
+                           "gather_rows[float32, literal, indices=0*16777217]",
                            "copy[encoded, literal, in=1]",
                            "copy[encoded, literal, in.1.7.127.0=1]",
                            "copy[encoded, literal, in.32.200.7.0=1]",

@@ -17,11 +17,15 @@ std::vector<Case> right_cases(const Operation &row, tl_dtype dtype) {
   return cases;
 }
 
-std::uint64_t elements_of(const std::vector<std::uint64_t> &sizes,
-                          const std::vector<std::size_t> &axes) {
-  std::uint64_t count = 1;
-  for (const std::size_t axis : axes) count *= sizes[axis];
+// Of one input.
+std::uint64_t elements_of(const Extents &extents, std::size_t input) {
+  std::uint64_t count = extents.words;
+  for (const std::size_t axis : extents.axes[input]) count *= extents.sizes[axis];
   return count;
+}
+
+std::uint64_t indices_of(const Extents &extents) {
+  return extents.indices ? extents.sizes[*extents.indices] : 0;
 }
 
 Case shrunk(const Case &one, const std::function<bool(const Case &)> &still_fails) {
@@ -39,16 +43,18 @@ TEST_CASE("the extents of every case give the sizes of its inputs, smaller ones 
         const Extents extents = row.shape.extents(one);
         REQUIRE(extents.axes.size() == one.inputs.size());
         for (std::size_t k = 0; k < one.inputs.size(); ++k) {
-          CHECK(elements_of(extents.sizes, extents.axes[k]) == one.inputs[k].size());
+          CHECK(elements_of(extents, k) == one.inputs[k].size());
         }
-        for (std::size_t e = 0; e < extents.sizes.size(); ++e) {
+        CHECK(indices_of(extents) == one.indices.size());
+        for (std::size_t e = 0; e < extents.sizes.size() - extents.derived; ++e) {
           if (extents.sizes[e] < 2) continue;
           const Case smaller = without(one, row.shape, e, 1, 1);
           const Extents rest = row.shape.extents(smaller);
           CHECK(rest.sizes[e] == extents.sizes[e] - 1);
           for (std::size_t k = 0; k < smaller.inputs.size(); ++k) {
-            CHECK(elements_of(rest.sizes, rest.axes[k]) == smaller.inputs[k].size());
+            CHECK(elements_of(rest, k) == smaller.inputs[k].size());
           }
+          CHECK(indices_of(rest) == smaller.indices.size());
         }
       }
     }
@@ -93,6 +99,30 @@ TEST_CASE("cutting a transposed operand takes the right elements") {
   CHECK(smaller.matmul.n == 2);
   CHECK(smaller.inputs[0].bits == from_values(TL_FLOAT32, {1, 2, 5, 6}).bits);
   CHECK(smaller.inputs[1].bits == from_values(TL_FLOAT32, {7, 9}).bits);
+}
+
+TEST_CASE("indices follow the rows that they name") {
+  Case one;
+  one.operation = "gather_rows";
+  one.dims = {5, 1};
+  one.inputs = {from_values(TL_FLOAT32, {0, 1, 2, 3, 4})};
+  one.indices = {4, 0, 2, 9, 1};
+  const Case without_rows = without(one, gather_shape, 0, 1, 2);  // rows 1 and 2
+  CHECK(without_rows.inputs[0].bits == from_values(TL_FLOAT32, {0, 3, 4}).bits);
+  CHECK(without_rows.indices == std::vector<std::uint32_t>{2, 0, UINT32_MAX, 9, UINT32_MAX});
+  const Case without_indices = without(one, gather_shape, 2, 0, 2);
+  CHECK(without_indices.inputs[0].bits == one.inputs[0].bits);
+  CHECK(without_indices.indices == std::vector<std::uint32_t>{2, 9, 1});
+}
+
+TEST_CASE("a spectrum loses whole bins, and its length stays odd or even") {
+  Case one;
+  one.operation = "irfft1d_packed";
+  one.dims = {1, 5};
+  one.inputs = {from_values(TL_FLOAT32, {0, 1, 2, 3, 4, 5})};
+  const Case smaller = without(one, spectrum_shape, 1, 1, 1);
+  CHECK(smaller.dims == std::vector<std::uint64_t>{1, 3});
+  CHECK(smaller.inputs[0].bits == from_values(TL_FLOAT32, {0, 1, 4, 5}).bits);
 }
 
 TEST_CASE("T6: every operation has calls with wrong arguments") {

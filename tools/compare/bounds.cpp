@@ -1,5 +1,5 @@
 // The bounds, formula by formula.
-#include "compare/bounds.hpp"
+#include "compare/bounds/magnitudes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,16 +8,6 @@ namespace torchlean::tools {
 namespace {
 
 using enum Allowance::Unit;
-
-constexpr double reference_ulps = 0.501;
-
-double rounded(tl_dtype dtype, double value) { return to_value(dtype, to_bits(dtype, value)); }
-
-// A result below the normal range may miss by two smallest subnormals more.
-double subnormal_slack(tl_dtype dtype, double expected) {
-  const Limits &limits = limits_of(dtype);
-  return std::fabs(expected) < limits.smallest_normal ? 2 * limits.smallest_subnormal : 0;
-}
 
 Allowance staged(const Case &one, const Place &place, double bound) {
   const double total = bound + subnormal_slack(one.dtype, place.expected);
@@ -28,37 +18,6 @@ Allowance within_ulps(const Case &one, const Place &place, double backend, doubl
   const double slack = std::fabs(place.expected) < limits_of(one.dtype).smallest_normal ? 2 : 0;
   return {Allowance::Unit::ulps, backend + slack, reference};
 }
-
-// Magnitudes of the terms of a sum.
-struct Magnitudes {
-  long double sum = 0;
-  std::uint64_t count = 0;
-  std::uint64_t below_normal = 0;  // each adds four smallest subnormals
-  bool is_finite = true;
-
-  void add(long double term, const Limits &limits) {
-    const long double size = std::fabs(term);
-    is_finite = is_finite && std::isfinite(size);
-    sum += size;
-    ++count;
-    if (size != 0 && size < limits.smallest_normal) ++below_normal;
-  }
-};
-
-// The bound `relative` times eps times the magnitudes, where the specification gives one at all.
-Allowance relative_to(const Case &one, const Place &place, const Magnitudes &magnitudes,
-                      double relative, double more_subnormals = 0) {
-  const Limits &limits = limits_of(one.dtype);
-  if (!magnitudes.is_finite || magnitudes.sum > limits.largest) return {};
-  const double subnormals = (4 * static_cast<double>(magnitudes.below_normal) + more_subnormals) *
-                            limits.smallest_subnormal;
-  return {absolute,
-          relative * limits.epsilon * static_cast<double>(magnitudes.sum) + subnormals +
-              subnormal_slack(one.dtype, place.expected),
-          reference_ulps * ulp_of(one.dtype, place.expected)};
-}
-
-double tree_depth(std::uint64_t n) { return 8 * std::max(1.0, std::log2(static_cast<double>(n))); }
 
 std::uint64_t product(const std::vector<std::uint64_t> &dims, std::size_t from, std::size_t to) {
   std::uint64_t result = 1;
@@ -207,8 +166,7 @@ Allowance detail::bound_of_sum(const Case &one, const Place &place, const Terms 
     magnitudes.add(one.inputs[input].value(index), limits_of(one.dtype));
   }
   if (terms.size() <= 1) return {Allowance::Unit::ulps, 0, 0};  // the element itself, or zero
-  const auto n = static_cast<double>(terms.size());
-  return relative_to(one, place, magnitudes, std::min(n - 1, tree_depth(terms.size())));
+  return relative_to(one, place, magnitudes, sum_factor(terms.size()));
 }
 
 Allowance mean_bound(const Case &one, const Place &place) {

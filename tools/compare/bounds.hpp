@@ -20,13 +20,17 @@ struct Place {
 // What one backend may miss the exact value by, and what the reference backend itself may.
 struct Allowance {
   enum class Unit {
-    ulps,      // representable steps
-    absolute,  // difference of values
-    unchecked  // the specification names no value here
+    bits,        // none: the same words
+    exact,       // none: the same bits, but any NaN matches any NaN
+    ulps,        // representable steps
+    absolute,    // difference of values
+    two_values,  // the same bits, or an absolute difference from `exact_value`
+    unchecked    // the specification names no value here
   };
   Unit unit = Unit::unchecked;
   double of_backend = 0;
   double of_reference = 0;
+  long double exact_value = 0;
 };
 
 using Bound = Allowance (*)(const Case &, const Place &);

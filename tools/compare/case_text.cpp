@@ -137,6 +137,35 @@ MatmulShape matmul_from(std::string_view text) {
   return {dims[0], dims[1], dims[2], dims[3], flags[0] == 'T', flags[1] == 'T'};
 }
 
+// The lists of a window, by their keys.
+struct WindowList {
+  const char *key;
+  std::vector<std::uint64_t> WindowShape::*list;
+};
+constexpr std::array window_lists = {
+    WindowList{"leading", &WindowShape::leading}, WindowList{"spatial", &WindowShape::in},
+    WindowList{"kernel", &WindowShape::kernel},   WindowList{"stride", &WindowShape::stride},
+    WindowList{"before", &WindowShape::before},   WindowList{"after", &WindowShape::after},
+    WindowList{"dilation", &WindowShape::dilation}};
+
+// False where the key is no member of a window.
+bool read_windows(std::string_view key, std::string_view value, WindowShape &windows) {
+  for (const WindowList &entry : window_lists) {
+    if (key != entry.key) continue;
+    windows.*entry.list = list_from<std::uint64_t>(value, 'x', entry.key);
+    return true;
+  }
+  if (key == "channels") {
+    const auto channels = list_from<std::uint64_t>(value, ':', "channels");
+    if (channels.size() != 2) refuse("channels: '{}' is not of the form 2:3", printable(value));
+    windows.in_channels = channels[0];
+    windows.out_channels = channels[1];
+  } else if (key == "groups") {
+    windows.groups = number_from<std::uint64_t>(value, "groups");
+  }
+  return key == "channels" || key == "groups";
+}
+
 Case literal_from(const Selector &selector) {
   Case one;
   one.operation = selector.operation;
@@ -162,13 +191,17 @@ Case literal_from(const Selector &selector) {
       one.axis_map = list_from<std::uint64_t>(value, '.', "axis_map");
     } else if (key == "number") {
       one.number = number_from<std::uint64_t>(value, "number");
+    } else if (key == "indices") {
+      Array words{TL_FLOAT32, {}, {}};  // 32 bits, too
+      read_words(value, words, room);
+      one.indices.assign(words.bits.begin(), words.bits.end());
     } else if (key == "length") {
       one.length = number_from<std::uint64_t>(value, "length");
     } else if (key == "other") {
       one.other_dtype = dtype_from(value);
     } else if (key == "matmul") {
       one.matmul = matmul_from(value);
-    } else {
+    } else if (!read_windows(key, value, one.windows)) {
       refuse("'{}' is no member of a literal case", printable(key));
     }
   }
@@ -194,12 +227,21 @@ std::string literal_text(const Case &one) {
   add(!one.out_dims.empty(), "out_dims", fmt::format("{}", fmt::join(one.out_dims, "x")));
   add(!one.axis_map.empty(), "axis_map", fmt::format("{}", fmt::join(one.axis_map, ".")));
   add(one.number != 0, "number", fmt::format("{}", one.number));
+  add(!one.indices.empty(), "indices", words_text({one.indices.begin(), one.indices.end()}));
   add(one.length != 0, "length", fmt::format("{}", one.length));
   add(one.other_dtype != one.dtype, "other", dtype_name(one.other_dtype));
   const MatmulShape &shape = one.matmul;
   add(shape.m + shape.n + shape.p != 0, "matmul",
       fmt::format("{}x{}x{}x{}:{}{}", shape.batch, shape.m, shape.n, shape.p,
                   shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N'));
+  const WindowShape &windows = one.windows;
+  add(windows.in_channels + windows.out_channels != 0, "channels",
+      fmt::format("{}:{}", windows.in_channels, windows.out_channels));
+  add(windows.groups != 1, "groups", fmt::format("{}", windows.groups));
+  for (const WindowList &entry : window_lists) {
+    const std::vector<std::uint64_t> &list = windows.*entry.list;
+    add(!list.empty(), entry.key, fmt::format("{}", fmt::join(list, "x")));
+  }
   return text + "]";
 }
 

@@ -8,8 +8,10 @@
 //                                            repeats a word
 //
 // Members of a literal case beside `in`: scalars=0.5:nan, dims=2x3, out_dims=, axis_map=0.1.2,
-// number=, length=, other=float64, matmul=BxMxNxP:NT. An input of another dtype than the case's is
-// in.float64=, an encoded one in.<exponent bits>.<fraction bits>.<bias>.<encoding>=.
+// number=, indices= (words, too), length=, other=float64, matmul=BxMxNxP:NT;
+// of windows leading=, channels=in:out, groups=, spatial=5x7, kernel=, stride=, before=, after=,
+// dilation=. An input of another dtype than the case's is in.float64=, an encoded one
+// in.<exponent bits>.<fraction bits>.<bias>.<encoding>=.
 #pragma once
 
 #include "compare/cases.hpp"

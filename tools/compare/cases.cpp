@@ -181,6 +181,26 @@ Array tied_values(Random &random, tl_dtype dtype, std::uint64_t count) {
   });
 }
 
+Array spread_values(Random &random, tl_dtype dtype, std::uint64_t count) {
+  const double reach = std::log(limits_of(dtype).largest);
+  return filled(dtype, count,
+                [&](std::uint64_t) { return to_bits(dtype, reach * signed_uniform(random)); });
+}
+
+Array absent_values(Random &random, tl_dtype dtype, std::uint64_t count) {
+  const Limits &limits = limits_of(dtype);
+  return filled(dtype, count, [&](std::uint64_t) {
+    return random.below(4) == 0 ? limits.infinity_bits | limits.sign_bit
+                                : ordinary_word(random, dtype);
+  });
+}
+
+Array huge_values(Random &random, tl_dtype dtype, std::uint64_t count) {
+  const double largest = limits_of(dtype).largest;
+  return filled(dtype, count,
+                [&](std::uint64_t) { return to_bits(dtype, largest * signed_uniform(random)); });
+}
+
 const std::vector<std::uint64_t> &special_words(tl_dtype dtype) {
   static const std::vector<std::uint64_t> float32 = make_special_words(TL_FLOAT32);
   static const std::vector<std::uint64_t> float64 = make_special_words(TL_FLOAT64);

@@ -24,6 +24,21 @@ std::optional<Size> size_of(std::string_view name);
 // The inputs of a case on the thread's backend.
 using Inputs = std::vector<Buffer>;
 
+// Windows of a convolution or a pool; lists have one entry per spatial axis. Where the operation
+// has one padding for both sides and no dilation, `after` and `dilation` are empty.
+struct WindowShape {
+  std::vector<std::uint64_t> leading;  // axes in front of the channels
+  std::uint64_t in_channels = 0;
+  std::uint64_t out_channels = 0;  // of convolutions
+  std::uint64_t groups = 1;
+  std::vector<std::uint64_t> in;
+  std::vector<std::uint64_t> kernel;
+  std::vector<std::uint64_t> stride;
+  std::vector<std::uint64_t> before;  // padding
+  std::vector<std::uint64_t> after;
+  std::vector<std::uint64_t> dilation;
+};
+
 // Everything that a call takes. Which member means what, the operation's row says.
 struct Case {
   std::string operation;
@@ -40,6 +55,8 @@ struct Case {
   std::uint64_t length = 0;             // of slices and random arrays
   tl_dtype other_dtype = TL_FLOAT32;    // source of uploads, target of downloads
   MatmulShape matmul;
+  WindowShape windows;
+  std::vector<std::uint32_t> indices;  // row numbers
 
   // Wrong arguments (rule T6): the call must be refused as such.
   bool must_be_refused = false;
@@ -84,6 +101,7 @@ class Generator {
   explicit Generator(const Plan &plan) : plan_(plan) {}
 
   tl_dtype dtype() const { return plan_.dtype; }
+  Size size() const { return plan_.size; }
 
   // `fill` completes the case. A kind and shape are used once per operation.
   void add(std::string_view kind, std::string_view shape,
@@ -114,6 +132,18 @@ Array cancelling_values(Random &random, tl_dtype dtype, std::uint64_t count);
 Array sprinkled_values(Random &random, tl_dtype dtype, std::uint64_t count);
 // Small whole numbers: many ties.
 Array tied_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// So far apart that exponentials of their differences leave the dtype.
+Array spread_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// Ordinary values, and -Inf in between.
+Array absent_values(Random &random, tl_dtype dtype, std::uint64_t count);
+// Both signs, up to the largest finite number.
+Array huge_values(Random &random, tl_dtype dtype, std::uint64_t count);
+
+// One way to fill inputs, and its name among the kinds of cases.
+struct ValueKind {
+  const char *name;
+  Array (*make)(Random &, tl_dtype, std::uint64_t);
+};
 
 // NaNs, infinities, zeros, subnormals, the largest numbers and the places where functions turn.
 const std::vector<std::uint64_t> &special_words(tl_dtype dtype);

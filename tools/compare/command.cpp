@@ -1,7 +1,9 @@
 // torchlean compare: holds backends against each other, operation by operation.
-#include "common/command.hpp"
+#include "compare/command.hpp"
 #include "common/backends.hpp"
 #include "common/console.hpp"
+#include "common/exit_code.hpp"
+#include "compare/direct/worker.hpp"
 #include "compare/worker.hpp"
 
 #include <fmt/format.h>
@@ -19,24 +21,6 @@
 namespace torchlean::tools {
 namespace {
 
-const std::map<std::string, tl_dtype> dtypes = {
-    {"float32", TL_FLOAT32}, {"float64", TL_FLOAT64}, {"encoded", TL_ENCODED}};
-
-struct Options {
-  std::vector<std::string> backends;
-  std::vector<std::string> operations;
-  std::vector<std::string> dtypes;
-  std::string size = "default";
-  std::string corpus;
-  std::string junit;
-  Selection selection;
-  Conditions conditions;
-  bool isolate = false;
-  double time_limit = 60;
-  bool json = false;
-  CLI::App *worker = nullptr;  // hidden: this process is a worker
-};
-
 // The reference is the baseline wherever it takes part: a lone backend is compared with it.
 std::vector<std::string> participants(const std::vector<std::string> &asked) {
   std::vector<std::string> names = asked.empty() ? candidate_names() : asked;
@@ -50,9 +34,13 @@ std::vector<std::string> participants(const std::vector<std::string> &asked) {
 }
 
 // Throws std::invalid_argument.
-void complete_selection(Options &options) {
+void complete_selection(CompareOptions &options) {
   Selection &selection = options.selection;
-  for (const std::string &name : options.dtypes) selection.dtypes.push_back(dtypes.at(name));
+  for (const std::string &name : options.dtypes) {
+    const auto &names = compare_dtypes();
+    selection.dtypes.push_back(
+        static_cast<tl_dtype>(std::find(names.begin(), names.end(), name) - names.begin()));
+  }
   selection.size = *size_of(options.size);
   for (const std::string &list : options.operations) {
     for (const std::string &text : split_selectors(list)) {
@@ -62,8 +50,8 @@ void complete_selection(Options &options) {
   if (!options.corpus.empty()) selection.corpus = read_corpus(options.corpus);
 }
 
-void compare_here(const Options &options, const std::vector<std::string> &names, Progress &progress,
-                  Report &report) {
+void compare_here(const CompareOptions &options, const std::vector<std::string> &names,
+                  Progress &progress, Report &report) {
   std::vector<OpenedBackend> backends = open_backends(names);
   const bool has_baseline = backends[0].backend.has_value();
   std::erase_if(backends, [&](const OpenedBackend &entry) {
@@ -92,7 +80,7 @@ void compare_here(const Options &options, const std::vector<std::string> &names,
 }
 
 // What a worker needs to make the same selection.
-std::vector<std::string> worker_arguments(const Options &options) {
+std::vector<std::string> worker_arguments(const CompareOptions &options) {
   std::vector<std::string> arguments = {"--seed",   fmt::format("{}", options.selection.seed),
                                         "--size",   options.size,
                                         "--repeat", fmt::format("{}", options.conditions.repeat)};
@@ -106,7 +94,7 @@ std::vector<std::string> worker_arguments(const Options &options) {
   return arguments;
 }
 
-void extend_corpus(const Options &options, const Report &report) {
+void extend_corpus(const CompareOptions &options, const Report &report) {
   std::vector<std::string> lines;
   for (const OperationRecord &record : report.operations) {
     if (!record.has_failed()) continue;
@@ -119,7 +107,7 @@ void extend_corpus(const Options &options, const Report &report) {
   if (!lines.empty()) add_to_corpus(options.corpus, lines);
 }
 
-int compare(const Options &options) {
+int compare(const CompareOptions &options) {
   std::ofstream junit;
   if (!options.junit.empty()) {
     junit.open(options.junit);
@@ -136,7 +124,7 @@ int compare(const Options &options) {
     Progress progress;
     if (options.isolate) {
       compare_isolated(
-          {names, worker_arguments(options), options.time_limit}, options.selection,
+          {names, options.selection.arguments, options.time_limit}, options.selection,
           options.conditions, [&](const std::string &row) { progress.show(row); }, report);
     } else {
       compare_here(options, names, progress, report);
@@ -161,12 +149,24 @@ int compare(const Options &options) {
   return report.compared_cases() == 0 ? exit_nothing_compared : exit_success;
 }
 
-int run(Options &options) {
+}  // namespace
+
+const std::vector<std::string> &compare_dtypes() {
+  static const std::vector<std::string> names = {dtype_name(TL_FLOAT32), dtype_name(TL_FLOAT64),
+                                                 dtype_name(TL_ENCODED)};
+  return names;
+}
+
+int run_compare(CompareOptions options) {
   // Before the core reads its environment: garbage and inaccessible pages around host memory.
   setenv("TORCHLEAN_GUARD", "1", 0);
   try {
     complete_selection(options);
-    if (options.worker->parsed()) {
+    options.selection.arguments = worker_arguments(options);
+    if (options.role == CompareRole::direct) {
+      return run_direct_worker(options.backends.at(0), options.selection, options.after_case);
+    }
+    if (options.role == CompareRole::worker) {
       return run_worker(options.backends, options.selection, options.conditions);
     }
     return compare(options);
@@ -174,63 +174,6 @@ int run(Options &options) {
     fmt::print(stderr, "error: {}\n", error.what());
     return exit_usage;
   }
-}
-
-}  // namespace
-
-Command add_compare_command(CLI::App &app) {
-  const auto options = std::make_shared<Options>();
-  CLI::App *sub = app.add_subcommand("compare", "Hold backends against each other");
-  sub->add_option("--backends", options->backends,
-                  "Names or paths, separated by commas; a lone one is compared with the reference "
-                  "(default: the reference and every other candidate that is usable)")
-      ->delimiter(',')
-      ->type_name("NAMES");
-  sub->add_option("--ops", options->operations,
-                  "Operations, or cases as failures print them, separated by commas; * and ? stand "
-                  "for anything: 'reduce_*', 'add[float32, ordinary, n=257]'")
-      ->type_name("GLOBS");
-  sub->add_option("--dtype", options->dtypes, "float32, float64, encoded (default: all)")
-      ->delimiter(',')
-      ->check(CLI::IsMember(dtypes));
-  sub->add_option("--seed", options->selection.seed, "The same seed gives the same inputs")
-      ->capture_default_str();
-  sub->add_option("--size", options->size, "small, default or large")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"small", "default", "large"}));
-  sub->add_option("--repeat", options->conditions.repeat,
-                  "Make every call so often; its bits must not change")
-      ->capture_default_str()
-      ->check(CLI::Range(1U, 1000U));
-  sub->add_option("--threads", options->conditions.threads,
-                  "Numbers of host threads to compute with, separated by commas; every call is "
-                  "made with each")
-      ->delimiter(',')
-      ->check(CLI::Range(1U, 4096U))
-      ->type_name("N[,M..]");
-  sub->add_flag("--deterministic", options->conditions.is_deterministic,
-                "In deterministic mode: sums agree bit for bit between backends, and every result "
-                "at any number of threads");
-  CLI::Option *isolate =
-      sub->add_flag("--isolate", options->isolate,
-                    "Run each backend in a process of its own, so that a crash or a hang is a "
-                    "failure like others");
-  sub->add_option("--time-limit", options->time_limit, "Seconds that one case may take")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 86400.0))
-      ->needs(isolate);
-  sub->add_option("--corpus", options->corpus,
-                  "File of cases that failed before: they run first, new ones are added")
-      ->type_name("FILE");
-  sub->add_flag("--json", options->json, "Print JSON");
-  sub->add_option("--junit", options->junit, "Write JUnit XML too")->type_name("FILE");
-  sub->footer(
-      "Exit code 0: compared and agreed; 1: disagreed; 2: wrong usage; 3: nothing was compared;\n"
-      "4: a requested backend is unavailable. A value is judged by the bound that\n"
-      "docs/operations.md states for its operation; margin is what is left of it.");
-  options->worker = sub->add_subcommand("worker", "A worker process of --isolate")->group("");
-  options->worker->add_option("--after", options->selection.after);
-  return {sub, [options] { return run(*options); }};
 }
 
 }  // namespace torchlean::tools

@@ -1,6 +1,8 @@
 // The comparison itself.
 #include "compare/engine.hpp"
 
+#include "compare/direct/cases.hpp"
+#include "compare/direct/worker.hpp"
 #include "compare/judge.hpp"
 #include "compare/rows.hpp"
 #include "compare/shrink.hpp"
@@ -39,7 +41,11 @@ class Comparison {
         selection_(selection),
         conditions_(conditions),
         observer_(observer),
-        setting_{backends[0].backend->info().name == "reference", conditions.is_deterministic} {}
+        setting_{backends[0].backend->info().name == "reference", conditions.is_deterministic} {
+    for (const OpenedBackend &entry : backends_) {
+      judges_.emplace_back(entry.backend->info().path, selection);
+    }
+  }
 
   void compare(const Row &row);
 
@@ -48,6 +54,7 @@ class Comparison {
   Result run(const Row &row, const Case &one, const OpenedBackend &backend) const;
   void compare_case(const Row &row, const Case &one, std::vector<Entry> &entries) const;
   void refuse_case(const Row &row, const Case &one, std::vector<Entry> &entries) const;
+  void judge_directly(const Row &row, Entry &entry);
   void compare_results(const Row &row, const Case &one, const Result &expected, const Result &got,
                        Entry &entry) const;
   void finish(const Row &row, Entry &entry);
@@ -65,15 +72,11 @@ class Comparison {
   const Conditions &conditions_;
   const Observer &observer_;
   const Setting setting_;
+  std::vector<DirectJudge> judges_;  // of each backend
   Clock::duration shrink_time_left_ = all_shrink_time;
 };
 
 void Comparison::compare(const Row &row) {
-  // Where nobody has the operation for a dtype, that is no gap worth a line.
-  const bool anybody = std::any_of(
-      backends_.begin(), backends_.end(),
-      [&](const OpenedBackend &entry) { return entry.backend->supports(row.number, row.dtype); });
-  if (!anybody) return;
   observer_.row_begins(row.name());
   std::vector<Entry> entries = make_entries(row);
   if (std::any_of(entries.begin(), entries.end(),
@@ -86,7 +89,14 @@ void Comparison::compare(const Row &row) {
       }
     });
   }
-  for (Entry &entry : entries) finish(row, entry);
+  // Where nobody has the operation for a dtype, that is no gap worth a line.
+  const bool anybody = std::any_of(
+      backends_.begin(), backends_.end(),
+      [&](const OpenedBackend &entry) { return entry.backend->supports(row.number, row.dtype); });
+  for (Entry &entry : entries) {
+    judge_directly(row, entry);
+    if (anybody || entry.record.has_failed()) finish(row, entry);
+  }
 }
 
 std::vector<Entry> Comparison::make_entries(const Row &row) const {
@@ -97,9 +107,12 @@ std::vector<Entry> Comparison::make_entries(const Row &row) const {
     record.dtype = dtype_name(row.dtype);
     record.backend = backends_[i].name;
     record.is_exact = rule_of(*row.operation, Case{}, setting_) != Rule::bounded;
-    record.budget = record.is_exact && row.operation->rule == Rule::bounded
-                        ? "the same bits, in deterministic mode"
-                        : row.operation->budget;
+    record.budget = row.operation->budget;
+    record.why = budget_reason(*row.operation);
+    if (record.is_exact && row.operation->rule == Rule::bounded) {
+      record.budget = "the same bits, in deterministic mode";
+      record.why = "the order of additions is prescribed there";
+    }
     if (!backends_[0].backend->supports(row.number, row.dtype)) {
       record.skipped = fmt::format("not in {}", backends_[0].name);
     } else if (!backends_[i].backend->supports(row.number, row.dtype)) {
@@ -132,6 +145,32 @@ void Comparison::refuse_case(const Row &row, const Case &one, std::vector<Entry>
     ++entry.record.refusals;
     std::string reason = run_refusal(*row.operation, one, *entry.backend->backend);
     if (!reason.empty()) fail_as_whole(entry, one, std::move(reason));
+  }
+}
+
+// What the backend must refuse itself, and whether what it says of itself is so, is tried at its
+// table.
+void Comparison::judge_directly(const Row &row, Entry &entry) {
+  const bool asks =
+      row.is_whole ||
+      std::any_of(row.selectors.begin(), row.selectors.end(), [](const Selector *selector) {
+        return !selector->literal && matches(selector->parts[1], direct_kind);
+      });
+  if (!asks) return;
+  OperationRecord &record = entry.record;
+  DirectJudge &judge = judges_[static_cast<std::size_t>(entry.backend - backends_.data())];
+  for (const DirectJudge::Result &result : judge.results(row, [&](const std::string &name) {
+         observer_.case_begins(name, entry.backend->name);
+       })) {
+    // What is not there in it needs no more than its refusal: no line, unless that fails.
+    if (!record.skipped.empty() && result.reason.empty()) continue;
+    record.skipped.clear();
+    ++record.cases;
+    ++record.refusals;
+    if (result.reason.empty()) continue;
+    Case named = direct_case(row, result.label);
+    named.must_be_refused = true;  // it cannot be made smaller
+    fail_as_whole(entry, named, result.reason);
   }
 }
 

@@ -17,8 +17,9 @@ struct Selection {
   std::vector<tl_dtype> dtypes;     // empty: all
   std::uint64_t seed = 1;
   Size size = Size::standard;
-  std::vector<CorpusEntry> corpus;  // run first
-  std::string after;                // rows up to this one ("add[float32]") are done already
+  std::vector<CorpusEntry> corpus;     // run first
+  std::string after;                   // rows up to this one ("add[float32]") are done already
+  std::vector<std::string> arguments;  // of the command, with which another process selects alike
 };
 
 // Told what happens as it happens.

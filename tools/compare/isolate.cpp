@@ -122,6 +122,7 @@ class IsolatedBackend {
     record.backend = name_;
     if (const Operation *operation = find_operation(record.operation)) {
       record.budget = operation->budget;
+      record.why = budget_reason(*operation);
     }
     record.cases = cases_;
     record.failed_cases = 1;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace torchlean::tools {
 namespace {
@@ -34,6 +36,21 @@ void measure(Verdict &verdict, std::uint64_t distance) {
   ++verdict.measured;
 }
 
+// Whether just one of the two is NaN, which is wrong.
+bool nan_differs(Verdict &verdict, const Place &place, const Pair &pair) {
+  const bool is_expected = is_nan(pair.dtype, pair.expected);
+  if (is_expected == is_nan(pair.dtype, pair.got)) return false;
+  ++verdict.nan_mismatches;
+  record(verdict, place, pair, infinity, is_expected ? "NaN expected" : "NaN not expected");
+  return true;
+}
+
+void record_infinity(Verdict &verdict, const Place &place, const Pair &pair) {
+  ++verdict.infinity_mismatches;
+  record(verdict, place, pair, infinity,
+         is_infinite(pair.dtype, pair.expected) ? "infinity expected" : "infinity not expected");
+}
+
 // Bit for bit, up to what the rule lets pass.
 void judge_exact(Verdict &verdict, Rule rule, const Place &place, const Pair &pair) {
   if (pair.expected == pair.got) {
@@ -44,13 +61,7 @@ void judge_exact(Verdict &verdict, Rule rule, const Place &place, const Pair &pa
     record(verdict, place, pair, infinity, "other bits");
     return;
   }
-  const bool expects_nan = is_nan(pair.dtype, pair.expected);
-  if (expects_nan != is_nan(pair.dtype, pair.got)) {
-    ++verdict.nan_mismatches;
-    record(verdict, place, pair, infinity, expects_nan ? "NaN expected" : "NaN not expected");
-    return;
-  }
-  if (expects_nan) return;
+  if (nan_differs(verdict, place, pair) || is_nan(pair.dtype, pair.expected)) return;
   const std::uint64_t distance = ulp_distance(pair.dtype, pair.expected, pair.got);
   if (distance == 0) {
     if (rule == Rule::exact_either_zero) return;
@@ -78,39 +89,31 @@ bool budget_reaches_infinity(const Pair &pair, double budget) {
   return std::signbit(finite) == std::signbit(infinite) && threshold_gap <= budget;
 }
 
+// Two bounds meet where the baseline is not exact.
+double budget_of(const Allowance &allowance, bool baseline_is_reference) {
+  return allowance.of_backend +
+         (baseline_is_reference ? allowance.of_reference : allowance.of_backend);
+}
+
 void judge_bounded(Verdict &verdict, const Place &place, const Pair &pair,
                    const Allowance &allowance, bool baseline_is_reference) {
-  if (allowance.unit == Allowance::Unit::unchecked) {
-    ++verdict.unchecked;
-    return;
-  }
-  const bool expects_nan = is_nan(pair.dtype, pair.expected);
-  if (expects_nan != is_nan(pair.dtype, pair.got)) {
-    ++verdict.nan_mismatches;
-    record(verdict, place, pair, infinity, expects_nan ? "NaN expected" : "NaN not expected");
-    return;
-  }
-  if (expects_nan) return;
+  if (nan_differs(verdict, place, pair) || is_nan(pair.dtype, pair.expected)) return;
 
   const std::uint64_t distance = ulp_distance(pair.dtype, pair.expected, pair.got);
   const bool in_ulps = allowance.unit == Allowance::Unit::ulps;
-  // Two bounds meet where the baseline is not exact.
-  const double budget = allowance.of_backend +
-                        (baseline_is_reference ? allowance.of_reference : allowance.of_backend);
-  const bool infinity_expected = is_infinite(pair.dtype, pair.expected);
-  if (infinity_expected != is_infinite(pair.dtype, pair.got)) {
+  const bool is_known = allowance.unit == Allowance::Unit::two_values;
+  const double budget =
+      is_known ? allowance.of_backend : budget_of(allowance, baseline_is_reference);
+  if (is_infinite(pair.dtype, pair.expected) != is_infinite(pair.dtype, pair.got)) {
     const bool reached =
         in_ulps ? static_cast<double>(distance) <= budget : budget_reaches_infinity(pair, budget);
-    if (reached) return;
-    ++verdict.infinity_mismatches;
-    record(verdict, place, pair, infinity,
-           infinity_expected ? "infinity expected" : "infinity not expected");
+    if (!reached) record_infinity(verdict, place, pair);
     return;
   }
   measure(verdict, distance);
   if (distance == 0) return;
-  const long double difference = static_cast<long double>(to_value(pair.dtype, pair.got)) -
-                                 static_cast<long double>(to_value(pair.dtype, pair.expected));
+  const long double middle = is_known ? allowance.exact_value : to_value(pair.dtype, pair.expected);
+  const long double difference = to_value(pair.dtype, pair.got) - middle;
   const double error =
       in_ulps ? static_cast<double>(distance) : static_cast<double>(std::fabs(difference));
   if (std::isnan(budget)) return;  // a stage overflowed: masks were all that can be checked
@@ -122,6 +125,59 @@ void judge_bounded(Verdict &verdict, const Place &place, const Pair &pair,
                                budget, used)
                  : fmt::format("error {:.4g} ({} ulp), budget {:.4g}, {:.4g} times over", error,
                                distance, budget, used));
+}
+
+void judge_element(Verdict &verdict, const Place &place, const Pair &pair,
+                   const Allowance &allowance, bool baseline_is_reference) {
+  switch (allowance.unit) {
+    case Allowance::Unit::bits: return judge_exact(verdict, Rule::bits, place, pair);
+    case Allowance::Unit::exact: return judge_exact(verdict, Rule::exact, place, pair);
+    case Allowance::Unit::unchecked: ++verdict.unchecked; return;
+    default: return judge_bounded(verdict, place, pair, allowance, baseline_is_reference);
+  }
+}
+
+// Masks element by element, then the norm of what is left.
+void judge_group(Verdict &verdict, const Group &group, const Array &expected, const Array &got,
+                 bool baseline_is_reference) {
+  if (group.allowance.unit == Allowance::Unit::unchecked) {
+    verdict.unchecked += group.count;
+    return;
+  }
+  long double squares = 0;
+  long double expected_squares = 0;
+  long double largest = 0;
+  std::optional<std::pair<Place, Pair>> worst;
+  for (std::uint64_t i = group.first; i < group.first + group.count; ++i) {
+    const Pair pair{expected.dtype, expected.bits[i], got.bits[i]};
+    const Place place{group.output, i, expected.value(i)};
+    if (nan_differs(verdict, place, pair) || is_nan(pair.dtype, pair.expected)) continue;
+    const std::uint64_t distance = ulp_distance(pair.dtype, pair.expected, pair.got);
+    if (is_infinite(pair.dtype, pair.expected) || is_infinite(pair.dtype, pair.got)) {
+      if (distance != 0) record_infinity(verdict, place, pair);
+      continue;
+    }
+    measure(verdict, distance);
+    const long double value = place.expected;
+    const long double difference = got.value(i) - value;
+    squares += difference * difference;
+    expected_squares += value * value;
+    if (std::fabs(difference) <= largest) continue;
+    largest = std::fabs(difference);
+    worst = {place, pair};
+  }
+  if (!worst) return;
+  const auto error = static_cast<double>(std::sqrt(squares));
+  const auto norm = static_cast<double>(std::sqrt(expected_squares));
+  const double budget = budget_of(group.allowance, baseline_is_reference);
+  const double used = budget > 0 ? error / budget : infinity;
+  verdict.budget_used = std::max(verdict.budget_used, used);
+  if (used <= 1) return;
+  record(verdict, worst->first, worst->second, used,
+         fmt::format("elements {} to {}: norm of the error {:.4g} for a norm of {:.4g}, budget "
+                     "{:.4g}, {:.4g} times over",
+                     group.first, group.first + group.count - 1, error, norm, budget, used));
+  verdict.wrong += group.count - 1;  // as a whole
 }
 
 // What is wrong with the outcome as a whole.
@@ -145,6 +201,46 @@ std::string complaint_about(const Operation &operation, const Case &one, const O
   return "";
 }
 
+template <class Judge>
+void for_each_element(const std::vector<Array> &expected, const std::vector<Array> &got,
+                      Judge judge) {
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    const Array &wanted = expected[k];
+    for (std::uint64_t i = 0; i < wanted.size(); ++i) {
+      judge(Place{k, i, wanted.dtype == TL_ENCODED ? 0 : wanted.value(i)},
+            Pair{wanted.dtype, wanted.bits[i], got[k].bits[i]});
+    }
+  }
+}
+
+void judge_by_standard(Verdict &verdict, const Standard &standard, const Outcome &baseline,
+                       const Outcome &got, bool baseline_is_reference) {
+  const std::vector<Array> &expected =
+      standard.expected.empty() ? baseline.outputs : standard.expected;
+  for (const Group &group : standard.groups) {
+    judge_group(verdict, group, expected[group.output], got.outputs[group.output],
+                baseline_is_reference);
+  }
+  if (!standard.groups.empty()) return;
+  for_each_element(expected, got.outputs, [&](const Place &place, const Pair &pair) {
+    judge_element(verdict, place, pair, standard.allowances.at(place.output).at(place.index),
+                  baseline_is_reference);
+  });
+}
+
+void judge_by_rule(Verdict &verdict, const Operation &operation, const Case &one,
+                   const Outcome &expected, const Outcome &got, const Setting &setting) {
+  const Rule rule = rule_of(operation, one, setting);
+  for_each_element(expected.outputs, got.outputs, [&](const Place &place, const Pair &pair) {
+    if (rule == Rule::bounded) {
+      judge_element(verdict, place, pair, operation.bound(one, place),
+                    setting.baseline_is_reference);
+    } else {
+      judge_exact(verdict, rule, place, pair);
+    }
+  });
+}
+
 }  // namespace
 
 Rule rule_of(const Operation &operation, const Case &one, const Setting &setting) {
@@ -160,24 +256,14 @@ Verdict judge(const Operation &operation, const Case &one, const Outcome &expect
   Verdict verdict;
   verdict.complaint = complaint_about(operation, one, expected, got);
   if (!verdict.complaint.empty()) return verdict;
-  const Rule rule = rule_of(operation, one, setting);
-  for (std::size_t k = 0; k < expected.outputs.size(); ++k) {
-    const Array &wanted = expected.outputs[k];
-    verdict.elements += wanted.size();
-    if (expected.replay || got.replay) {
-      verdict.unchecked += wanted.size();
-      continue;
-    }
-    for (std::uint64_t i = 0; i < wanted.size(); ++i) {
-      const Pair pair{wanted.dtype, wanted.bits[i], got.outputs[k].bits[i]};
-      const Place place{k, i, wanted.dtype == TL_ENCODED ? 0 : wanted.value(i)};
-      if (rule == Rule::bounded) {
-        judge_bounded(verdict, place, pair, operation.bound(one, place),
+  for (const Array &output : expected.outputs) verdict.elements += output.size();
+  if (expected.replay || got.replay) {
+    verdict.unchecked = verdict.elements;
+  } else if (operation.standard != nullptr) {
+    judge_by_standard(verdict, operation.standard(one, expected, got, setting), expected, got,
                       setting.baseline_is_reference);
-      } else {
-        judge_exact(verdict, rule, place, pair);
-      }
-    }
+  } else {
+    judge_by_rule(verdict, operation, one, expected, got, setting);
   }
   return verdict;
 }

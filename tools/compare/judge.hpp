@@ -36,12 +36,6 @@ struct Verdict {
   bool is_good() const { return wrong == 0 && complaint.empty(); }
 };
 
-// What is being compared with what.
-struct Setting {
-  bool baseline_is_reference = true;  // its own error is small and known
-  bool is_deterministic = false;      // setting 2 is on
-};
-
 // The row's rule, as the case and the setting sharpen it.
 Rule rule_of(const Operation &operation, const Case &one, const Setting &setting);
 

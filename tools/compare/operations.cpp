@@ -8,8 +8,10 @@ namespace torchlean::tools {
 const std::vector<Operation> &operation_table() {
   static const std::vector<Operation> table = [] {
     std::vector<Operation> rows;
-    for (const auto family : {memory_operations, elementwise_operations, reduction_operations,
-                              view_operations, matmul_operations}) {
+    for (const auto family :
+         {memory_operations, elementwise_operations, reduction_operations, view_operations,
+          indexing_operations, matmul_operations, normalization_operations, loss_operations,
+          fourier_operations, scan_operations, convolution_operations, pooling_operations}) {
       const std::vector<Operation> more = family();
       rows.insert(rows.end(), more.begin(), more.end());
     }

@@ -5,6 +5,7 @@
 #include "compare/bounds.hpp"
 #include "compare/cases.hpp"
 #include "compare/shapes.hpp"
+#include "compare/standard.hpp"
 
 #include <string_view>
 #include <vector>
@@ -19,12 +20,6 @@ enum class Rule {
   bounded             // within the row's bound; zeros of either sign match
 };
 
-// What a call gave back.
-struct Outcome {
-  std::vector<Array> outputs;
-  bool replay = false;  // bmm_scaled: the values are unspecified
-};
-
 struct Operation {
   const char *name;  // as in operations.def
   Rule rule;
@@ -34,7 +29,8 @@ struct Operation {
   // On the thread's backend, where `inputs` lie; throws Error. May take members of a case with at()
   // only: a case that was typed in may lack them.
   Outcome (*run)(const Case &, const Inputs &);
-  Bound bound = nullptr;            // of bounded operations
+  Bound bound = nullptr;            // of bounded operations, element by element
+  StandardOf standard = nullptr;    // or for the case as a whole
   TermsOf terms = same_place;       // what to show of a wrong element
   Shape shape = elementwise_shape;  // how a failing case is made smaller
   bool is_reproducible = false;     // in deterministic mode the same bits on every backend
@@ -49,17 +45,27 @@ const std::vector<Operation> &operation_table();
 // NULL where there is none.
 const Operation *find_operation(std::string_view name);
 
+// Why the operation's budget is what it is, in words.
+const char *budget_reason(const Operation &operation);
+
 // The parts of the table, one function for each family.
 std::vector<Operation> memory_operations();       // with transfer and random
 std::vector<Operation> elementwise_operations();  // with the optimizer
 std::vector<Operation> reduction_operations();
 std::vector<Operation> view_operations();
+std::vector<Operation> indexing_operations();
 std::vector<Operation> matmul_operations();
+std::vector<Operation> normalization_operations();
+std::vector<Operation> loss_operations();
+std::vector<Operation> fourier_operations();
+std::vector<Operation> scan_operations();
+std::vector<Operation> convolution_operations();
+std::vector<Operation> pooling_operations();
 
 // Helpers of the rows.
-inline Outcome outcome(const Buffer &buffer) { return {{from_backend(buffer)}, false}; }
-inline Outcome outcome(const Buffer &first, const Buffer &second) {
-  return {{from_backend(first), from_backend(second)}, false};
+template <class... Buffers>
+Outcome outcome(const Buffer &first, const Buffers &...more) {
+  return {{from_backend(first), from_backend(more)...}, false};
 }
 
 }  // namespace torchlean::tools

@@ -41,6 +41,7 @@ void visit_members(Part &part, Visit visit) {
     visit("dtype", part.dtype);
     visit("backend", part.backend);
     visit("budget", part.budget);
+    visit("why", part.why);
     visit("is_exact", part.is_exact);
     visit("skipped", part.skipped);
     visit("cases", part.cases);

@@ -33,6 +33,7 @@ struct OperationRecord {
   std::string dtype;
   std::string backend;
   std::string budget;
+  std::string why;        // the budget is what it is
   bool is_exact = false;  // bit for bit, so that no budget can be used up
   std::string skipped;    // why it was not compared; empty if it was
   std::uint64_t cases = 0;

@@ -52,6 +52,12 @@ std::vector<Row> rows_of(const Selection &selection) {
   return rows;
 }
 
+bool is_wanted(const Row &row, const Selection &selection, const Case &one) {
+  return selection.selectors.empty() ||
+         std::any_of(row.selectors.begin(), row.selectors.end(),
+                     [&](const Selector *selector) { return selector->wants_case(one); });
+}
+
 void for_each_case(const Row &row, const Selection &selection,
                    const std::function<void(const Case &)> &sink) {
   for (const CorpusEntry *entry : row.past) {
@@ -68,12 +74,7 @@ void for_each_case(const Row &row, const Selection &selection,
   }
   generate(
       row, selection.seed, selection.size,
-      [&](const Case &one) {
-        return selection.selectors.empty() ||
-               std::any_of(row.selectors.begin(), row.selectors.end(),
-                           [&](const Selector *selector) { return selector->wants_case(one); });
-      },
-      sink);
+      [&](const Case &one) { return is_wanted(row, selection, one); }, sink);
 }
 
 }  // namespace torchlean::tools

@@ -26,6 +26,9 @@ struct Row {
 // In the order of the operation table; those with past failures come first.
 std::vector<Row> rows_of(const Selection &selection);
 
+// Whether the selection asks for a generated case of the row.
+bool is_wanted(const Row &row, const Selection &selection, const Case &one);
+
 // Hands the row's cases to the sink: past failures, literal cases, generated ones, wrong arguments.
 void for_each_case(const Row &row, const Selection &selection,
                    const std::function<void(const Case &)> &sink);

@@ -22,8 +22,10 @@ struct Result {
   std::string error;              // what went wrong, empty if nothing
 };
 
-// Watches: the call succeeds, repeats bit for bit, leaves its inputs as they were (rule B4) and
-// writes nothing beside its own memory (rule T7, where TORCHLEAN_GUARD is on).
+// Watches: the call succeeds, repeats bit for bit, leaves its inputs (rule B4) and the thread's
+// floating-point state (rule B9) as they were and writes nothing beside its own memory (rule T7,
+// where TORCHLEAN_GUARD is on). Short cases run in another floating-point state, too, those of the
+// kind "place" at many places.
 Result run_case(const Operation &row, const Case &one, const Backend &backend,
                 const Conditions &conditions);
 

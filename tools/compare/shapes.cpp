@@ -2,7 +2,9 @@
 #include "compare/shapes.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <utility>
 
 namespace torchlean::tools {
 namespace {
@@ -56,10 +58,43 @@ Extents matmul_extents(const Case &one) {
            s.transpose_b ? Axes{0, 3, 2} : Axes{0, 2, 3}}};
 }
 
+// rows, cols and the number of indices.
+Extents index_extents(const Case &one, std::vector<std::vector<std::size_t>> axes) {
+  return {{one.dims[0], one.dims[1], one.indices.size()}, std::move(axes), 1, 2, 0};
+}
+
+void resize_matrix(Case &one, const Sizes &sizes) { one.dims = {sizes[0], sizes[1]}; }
+
+// Time and state; coefficients and h0 come first, then what has both.
+Extents scan_extents(const Case &one, const std::vector<std::size_t> &coefficient) {
+  Extents extents{one.dims, std::vector<std::vector<std::size_t>>(one.inputs.size(), {0, 1})};
+  extents.axes[0] = extents.axes[1] = coefficient;
+  extents.axes[3] = {1};
+  return extents;
+}
+
+// The indices that are left: without a piece of them, or of what they point into. Those into the
+// piece point at nothing.
+void cut_indices(Case &one, const Extents &extents, std::size_t extent, std::uint64_t first,
+                 std::uint64_t count) {
+  if (extents.indices == extent) {
+    const auto begin = one.indices.begin() + static_cast<std::ptrdiff_t>(first);
+    one.indices.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+  } else if (extents.indexed == extent) {
+    for (std::uint32_t &index : one.indices) {
+      if (index >= first + count) {
+        if (index < extents.sizes[extent]) index -= static_cast<std::uint32_t>(count);
+      } else if (index >= first) {
+        index = UINT32_MAX;
+      }
+    }
+  }
+}
+
 // The array of the given dims without a piece of one axis.
-Array cut(const Array &array, const Sizes &dims, std::size_t axis, std::uint64_t first,
-          std::uint64_t count) {
-  std::uint64_t inner = 1;
+Array cut(const Array &array, const Sizes &dims, std::uint64_t words, std::size_t axis,
+          std::uint64_t first, std::uint64_t count) {
+  std::uint64_t inner = words;
   for (std::size_t a = axis + 1; a < dims.size(); ++a) inner *= dims[a];
   Array rest{array.dtype, array.format, {}};
   for (std::uint64_t i = 0; i < array.size(); ++i) {
@@ -84,7 +119,9 @@ const Shape counted_shape = {[](const Case &one) {
                              [](Case &one, const Sizes &sizes) { one.number = sizes[1]; }};
 
 const Shape dims_shape = {[](const Case &one) {
-                            return Extents{one.dims, {all_axes(one.dims.size())}};
+                            return Extents{one.dims,
+                                           std::vector<std::vector<std::size_t>>(
+                                               one.inputs.size(), all_axes(one.dims.size()))};
                           },
                           [](Case &one, const Sizes &sizes) { one.dims = sizes; }};
 
@@ -119,19 +156,62 @@ const Shape matmul_shape = {matmul_extents, [](Case &one, const Sizes &sizes) {
                               one.matmul.p = sizes[3];
                             }};
 
+const Shape gather_shape = {[](const Case &one) {
+                              return index_extents(one, {{0, 1}});
+                            },
+                            resize_matrix};
+
+const Shape scatter_shape = {[](const Case &one) {
+                               return index_extents(one, {{0, 1}, {2, 1}});
+                             },
+                             resize_matrix};
+
+const Shape layer_norm_shape = {[](const Case &one) {
+                                  return Extents{one.dims, {{0, 1}, {1}, {1}}};
+                                },
+                                resize_matrix};
+
+const Shape layer_norm_bwd_shape = {[](const Case &one) {
+                                      return Extents{one.dims, {{0, 1}, {0, 1}, {0}, {1}}};
+                                    },
+                                    resize_matrix};
+
+const Shape signal_shape = {[](const Case &one) {
+                              return Extents{one.dims, {{0, 1}}};
+                            },
+                            resize_matrix};
+
+// The length stays odd or even.
+const Shape spectrum_shape = {[](const Case &one) {
+                                return Extents{{one.dims[0], one.dims[1] / 2 + 1}, {{0, 1}}, 2};
+                              },
+                              [](Case &one, const Sizes &sizes) {
+                                const std::uint64_t n = 2 * (sizes[1] - 1) + one.dims[1] % 2;
+                                one.dims = {sizes[0], std::max<std::uint64_t>(n, 1)};
+                              }};
+
+const Shape scan_shape = {[](const Case &one) { return scan_extents(one, {1}); }, resize_matrix};
+
+const Shape varying_scan_shape = {[](const Case &one) {
+                                    return scan_extents(one, {0, 1});
+                                  },
+                                  resize_matrix};
+
 Case without(const Case &one, const Shape &shape, std::size_t extent, std::uint64_t first,
              std::uint64_t count) {
   const Extents extents = shape.extents(one);
   Case smaller = one;
   for (std::size_t k = 0; k < extents.axes.size(); ++k) {
     const std::vector<std::size_t> &axes = extents.axes[k];
-    const auto axis = std::find(axes.begin(), axes.end(), extent);
-    if (axis == axes.end()) continue;
     Sizes dims;
     for (const std::size_t a : axes) dims.push_back(extents.sizes[a]);
-    smaller.inputs[k] =
-        cut(one.inputs[k], dims, static_cast<std::size_t>(axis - axes.begin()), first, count);
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      if (axes[axis] != extent) continue;
+      smaller.inputs[k] = cut(smaller.inputs[k], dims, extents.words, axis, first, count);
+      dims[axis] -= count;
+    }
   }
+  cut_indices(smaller, extents, extent, first, count);
   Sizes sizes = extents.sizes;
   sizes[extent] -= count;
   shape.resize(smaller, sizes);

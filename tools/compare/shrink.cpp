@@ -35,8 +35,8 @@ class Shrinking {
   // Halves first, then ever smaller pieces, from the end. True if anything could go.
   bool reduce_shape() {
     bool has_changed = false;
-    const std::size_t extents = row_.shape.extents(smallest_).sizes.size();
-    for (std::size_t e = 0; e < extents; ++e) {
+    const Extents extents = row_.shape.extents(smallest_);
+    for (std::size_t e = 0; e < extents.sizes.size() - extents.derived; ++e) {
       std::uint64_t size = row_.shape.extents(smallest_).sizes[e];
       for (std::uint64_t piece = size / 2; piece > 0; piece /= 2) {
         for (std::uint64_t end = size; end >= piece && size > piece; end -= piece) {

@@ -114,9 +114,12 @@ Array from_values(tl_dtype dtype, const std::vector<double> &values) {
 }
 
 Buffer to_backend(const Array &array) {
-  const std::vector<std::byte> bytes = pack(array.bits, word_width(array));
-  if (array.dtype == TL_ENCODED) return upload_encoded(bytes, array.format);
-  return upload_words(bytes, array.dtype, array.dtype);
+  if (array.dtype != TL_ENCODED) return to_backend_as(array, array.dtype);
+  return upload_encoded(pack(array.bits, word_width(array)), array.format);
+}
+
+Buffer to_backend_as(const Array &array, tl_dtype target) {
+  return upload_words(pack(array.bits, word_width(array)), array.dtype, target);
 }
 
 Array from_backend(const Buffer &buffer) {

@@ -52,7 +52,8 @@ Array from_values(tl_dtype dtype, const std::vector<double> &values);
 // Between host and this thread's backend, every bit kept.
 Buffer to_backend(const Array &array);
 Array from_backend(const Buffer &buffer);
-// A native buffer converted to `target` on the way.
+// A native array or buffer converted to `target` on the way.
+Buffer to_backend_as(const Array &array, tl_dtype target);
 Array from_backend_as(const Buffer &buffer, tl_dtype target);
 
 }  // namespace torchlean::tools

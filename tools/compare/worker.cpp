@@ -2,35 +2,11 @@
 #include "compare/worker.hpp"
 
 #include "common/child.hpp"
-#include "common/command.hpp"
+#include "common/exit_code.hpp"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
-
 namespace torchlean::tools {
-namespace {
-
-using nlohmann::ordered_json;
-
-class Reporter {
- public:
-  Reporter() : file_(fdopen(Child::report_descriptor, "w")) {
-    if (file_ == nullptr) throw std::runtime_error("a worker runs only below torchlean compare");
-  }
-  void say(const ordered_json &event) const {
-    const std::string line =
-        event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-    std::fwrite(line.data(), 1, line.size(), file_);
-    std::fflush(file_);  // a crash may be next
-  }
-
- private:
-  std::FILE *file_;  // open until the process ends
-};
-
-}  // namespace
 
 int run_worker(const std::vector<std::string> &names, const Selection &selection,
                const Conditions &conditions) {

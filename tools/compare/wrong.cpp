@@ -67,6 +67,39 @@ void wrong_axis_maps(const Generator &generator,
   refuse("too-many-dims", std::vector<std::uint64_t>(65, 1), std::vector<std::uint64_t>(65, 0));
 }
 
+void refuse_windows(const Generator &generator,
+                    const std::function<void(Case &, Random &)> &right) {
+  const auto refuse = [&](const char *label, void (*spoil)(WindowShape &)) {
+    generator.refuse(label, [&](Case &one, Random &random) {
+      right(one, random);
+      spoil(one.windows);
+    });
+  };
+  // The same elements along `rank` axes.
+  static constexpr auto spread = [](WindowShape &windows, std::size_t rank) {
+    for (auto *list : {&windows.in, &windows.kernel, &windows.stride, &windows.before,
+                       &windows.after, &windows.dilation}) {
+      if (list->empty()) continue;
+      const bool is_padding = list == &windows.before || list == &windows.after;
+      list->resize(rank, is_padding ? 0 : 1);
+    }
+  };
+  refuse("rank-0", [](WindowShape &windows) { spread(windows, 0); });
+  refuse("rank-4", [](WindowShape &windows) { spread(windows, 4); });
+  refuse("kernel-extent-of-0", [](WindowShape &windows) { windows.kernel = {0}; });
+  refuse("stride-of-0", [](WindowShape &windows) { windows.stride = {0}; });
+  refuse("stride-missing", [](WindowShape &windows) { windows.stride = {}; });
+  refuse("stride-too-many", [](WindowShape &windows) { windows.stride = {1, 1}; });
+  refuse("padding-missing", [](WindowShape &windows) { windows.before = {}; });
+  refuse("padding-over-32-bits", [](WindowShape &windows) { windows.before = {too_many}; });
+  refuse("other-input-length", [](WindowShape &windows) { ++windows.in[0]; });
+  refuse("more-channels", [](WindowShape &windows) { ++windows.in_channels; });
+  refuse("overflowing-dims", [](WindowShape &windows) {
+    windows.in_channels = std::uint64_t{1} << 63U;
+    windows.in = {4};
+  });
+}
+
 void wrong_matrix(const Generator &generator) {
   const auto right = [](Case &one, Random &random) {
     one.inputs = {ordinary_values(random, one.dtype, 15)};

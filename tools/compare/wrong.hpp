@@ -38,6 +38,10 @@ void wrong_matrix(const Generator &generator);
 void wrong_axis_maps(const Generator &generator,
                      const std::function<void(Case &, Random &)> &right);
 
+// Lists of windows that no convolution and no pool can have: other ranks than 1 to 3, lengths that
+// differ, extents and strides of 0. `right` makes a call over one spatial axis.
+void refuse_windows(const Generator &generator, const std::function<void(Case &, Random &)> &right);
+
 // More elements than a buffer can have.
 inline constexpr std::uint64_t too_many = std::uint64_t{1} << 32U;
 

@@ -1,6 +1,7 @@
 // torchlean env: every environment variable that is understood. Opens no backend.
-#include "common/command.hpp"
+#include "env/env.hpp"
 #include "common/console.hpp"
+#include "common/exit_code.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,21 +34,16 @@ void print_text(const std::vector<tl_variable> &table) {
 
 }  // namespace
 
-Command add_env_command(CLI::App &app) {
-  const auto json = std::make_shared<bool>(false);
-  CLI::App *sub = app.add_subcommand("env", "Every environment variable: value, default, meaning");
-  sub->add_flag("--json", *json, "Print JSON");
-  return {sub, [json] {
-            const std::vector<tl_variable> table = variables();
-            if (*json) {
-              nlohmann::ordered_json list = nlohmann::ordered_json::array();
-              for (const tl_variable &variable : table) list.push_back(to_json(variable));
-              print_json({{"variables", list}});
-            } else {
-              print_text(table);
-            }
-            return exit_success;
-          }};
+int run_env(const EnvOptions &options) {
+  const std::vector<tl_variable> table = variables();
+  if (options.json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const tl_variable &variable : table) list.push_back(to_json(variable));
+    print_json({{"variables", list}});
+  } else {
+    print_text(table);
+  }
+  return exit_success;
 }
 
 }  // namespace torchlean::tools

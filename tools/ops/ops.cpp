@@ -1,23 +1,17 @@
 // torchlean ops: which backend has which operation for which dtype.
+#include "ops/ops.hpp"
 #include "common/backends.hpp"
-#include "common/command.hpp"
 #include "common/console.hpp"
+#include "common/exit_code.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <torchlean/runtime.hpp>
 
 #include <algorithm>
-#include <memory>
 
 namespace torchlean::tools {
 namespace {
-
-struct Options {
-  bool json = false;
-  std::vector<std::string> backends;
-  std::vector<std::string> need;
-};
 
 // The dtypes for which the backend has the operation.
 std::vector<std::string> supported_dtypes(const Backend &backend, tl_operation operation) {
@@ -85,7 +79,7 @@ std::vector<std::string> lacking(const Backend &backend, const std::vector<tl_op
   return names;
 }
 
-int print_lacking(const std::vector<OpenedBackend> &backends, const Options &options) {
+int print_lacking(const std::vector<OpenedBackend> &backends, const OpsOptions &options) {
   const std::vector<tl_operation_info> table = operations();
   std::vector<tl_operation> needed;
   for (const std::string &name : options.need) {
@@ -108,7 +102,9 @@ int print_lacking(const std::vector<OpenedBackend> &backends, const Options &opt
   return all_complete ? exit_success : exit_failure;
 }
 
-int run(const Options &options) {
+}  // namespace
+
+int run_ops(const OpsOptions &options) {
   const bool chosen = !options.backends.empty();
   const std::vector<OpenedBackend> backends =
       open_backends(chosen ? options.backends : candidate_names());
@@ -126,25 +122,6 @@ int run(const Options &options) {
     result = exit_unavailable;
   }
   return result;
-}
-
-}  // namespace
-
-Command add_ops_command(CLI::App &app) {
-  const auto options = std::make_shared<Options>();
-  CLI::App *sub = app.add_subcommand("ops", "Which backend has which operation for which dtype");
-  sub->add_flag("--json", options->json, "Print JSON");
-  sub->add_option("--backends", options->backends,
-                  "Names or paths, separated by commas (default: every candidate)")
-      ->delimiter(',')
-      ->type_name("NAMES");
-  sub->add_option("--need", options->need,
-                  "Say instead which of these operations, separated by commas, each backend lacks; "
-                  "exit code 1 if any does")
-      ->delimiter(',')
-      ->type_name("OPERATIONS");
-  sub->footer("Opens the backends. Exit code 4 when one that was named cannot be opened.");
-  return {sub, [options] { return run(*options); }};
 }
 
 }  // namespace torchlean::tools

@@ -7,11 +7,14 @@
 #include <torchlean/backend.h>
 
 #include <dlfcn.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "wrong.h"
 
 TL_BACKEND_NOTE("wrong", TL_NOTE_CXX_RUNTIME | TL_NOTE_TEST_ONLY, "", "", "");
 
@@ -27,6 +30,10 @@ static tl_transfer_table transfer;
 static tl_elementwise_table elementwise;
 static tl_reduction_table reduction;
 static tl_matmul_table matmul;
+static tl_indexing_table indexing;
+static tl_normalization_table normalization;
+static tl_fourier_table fourier;
+static tl_scan_table scan;
 
 /* ---- Blocks ------------------------------------------------------------------------------------
  */
@@ -34,9 +41,13 @@ static tl_matmul_table matmul;
 /* The block that this thread took last, with what lay in it then. */
 static _Thread_local unsigned char *last_block;
 static _Thread_local size_t last_bytes;
+/* The ones before it, the newest first. */
+static _Thread_local unsigned char *earlier_blocks[3];
 static _Thread_local unsigned char *before;
 
 static void *host_alloc(size_t bytes) {
+  memmove(earlier_blocks + 1, earlier_blocks, 2 * sizeof *earlier_blocks);
+  earlier_blocks[0] = last_block;
   last_block = core->alloc(bytes);
   last_bytes = bytes;
   if (last_block != NULL && is("nothing-written")) {
@@ -66,34 +77,45 @@ static tl_status upload(tl_instance *instance, const void *words, tl_dtype sourc
   return status;
 }
 
-static void change_input(const tl_operand *x) {
+static unsigned char *block_of(const tl_operand *x) {
   /* The newest first: storages that are gone have left their addresses behind. */
   for (size_t i = upload_count; i-- > 0 && i + REMEMBERED >= upload_count;) {
-    if (uploads[i % REMEMBERED].storage != x->storage) continue;
-    uploads[i % REMEMBERED].block[0] ^= 1;
-    return;
+    if (uploads[i % REMEMBERED].storage == x->storage) return uploads[i % REMEMBERED].block;
   }
+  return NULL;
+}
+
+static void change_input(const tl_operand *x) {
+  unsigned char *block = block_of(x);
+  if (block != NULL) block[0] ^= 1;
 }
 
 /* ---- Spoiling the last result ------------------------------------------------------------------
  */
 
 /* Away from zero, for finite numbers that are not zero. */
-static void move_ulps(tl_dtype dtype, uint64_t index, uint64_t ulps) {
+static void move_ulps_in(unsigned char *block, tl_dtype dtype, uint64_t index, uint64_t ulps) {
   if (dtype == TL_FLOAT32) {
     uint32_t word;
-    memcpy(&word, last_block + 4 * index, 4);
+    memcpy(&word, block + 4 * index, 4);
     const uint32_t size = word & 0x7FFFFFFFu;
     if (size != 0 && size < 0x7F000000u) word += (uint32_t)ulps;
-    memcpy(last_block + 4 * index, &word, 4);
+    memcpy(block + 4 * index, &word, 4);
   } else {
     uint64_t word;
-    memcpy(&word, last_block + 8 * index, 8);
+    memcpy(&word, block + 8 * index, 8);
     const uint64_t size = word & 0x7FFFFFFFFFFFFFFFu;
     if (size != 0 && size < 0x7FE0000000000000u) word += ulps;
-    memcpy(last_block + 8 * index, &word, 8);
+    memcpy(block + 8 * index, &word, 8);
   }
 }
+
+static void move_ulps(tl_dtype dtype, uint64_t index, uint64_t ulps) {
+  move_ulps_in(last_block, dtype, index, ulps);
+}
+
+/* Elements of float32 blocks. */
+static float *floats(unsigned char *block) { return (float *)(void *)block; }
 
 /* Words of the dtype become a storage of the other native dtype. */
 static tl_status change_dtype(tl_instance *instance, const tl_operand *like, tl_storage **out) {
@@ -128,6 +150,10 @@ static tl_status set_setting(tl_instance *instance, tl_setting setting, uint32_t
 
 static tl_status unary(tl_instance *instance, tl_unary_op op, const tl_operand *x,
                        const tl_scalars *scalars, tl_flags flags, tl_storage **out) {
+  /* What is not right anyway is not spoilt. */
+  if (x == NULL || x->dtype == TL_ENCODED) {
+    return right.elementwise->unary(instance, op, x, scalars, flags, out);
+  }
   if (op == TL_UNARY_COS && is("refused")) {
     core->set_error("cos is not known here");
     return TL_UNSUPPORTED;
@@ -193,6 +219,92 @@ static tl_status bmm(tl_instance *instance, const tl_operand *a, const tl_operan
   return status;
 }
 
+static tl_status scatter_add_rows(tl_instance *instance, const tl_operand *base,
+                                  const tl_operand *values, uint64_t rows, uint64_t cols,
+                                  const uint32_t *indices, uint64_t k, tl_flags flags,
+                                  tl_storage **out) {
+  const tl_status status =
+      right.indexing->scatter_add_rows(instance, base, values, rows, cols, indices, k, flags, out);
+  /* A row that every case hits. */
+  if (status == TL_OK && rows == 17 && is_deterministic && is("updates-out-of-order")) {
+    move_ulps(base->dtype, rows / 2 * cols, 1);
+  }
+  return status;
+}
+
+static tl_status softmax(tl_instance *instance, const tl_operand *x, uint64_t outer, uint64_t n,
+                         uint64_t inner, tl_flags flags, tl_storage **out) {
+  const tl_status status = right.normalization->softmax(instance, x, outer, n, inner, flags, out);
+  if (status != TL_OK) return status;
+  if (is("just-over-the-budget")) {
+    for (uint64_t i = 0; n == 1 && i < x->count; ++i) move_ulps(x->dtype, i, 5); /* of 4.501 */
+  }
+  if (is("maximum-not-subtracted") && x->dtype == TL_FLOAT32 && inner == 1) {
+    const float *scores = floats(block_of(x));
+    float *weights = floats(last_block);
+    for (uint64_t first = 0; first < x->count; first += n) {
+      float sum = 0;
+      for (uint64_t i = first; i < first + n; ++i) sum += weights[i] = expf(scores[i]);
+      for (uint64_t i = first; i < first + n; ++i) weights[i] /= sum;
+    }
+  }
+  return status;
+}
+
+static tl_status layer_norm(tl_instance *instance, const tl_operand *x, const tl_operand *gamma,
+                            const tl_operand *beta, uint64_t rows, uint64_t cols, double epsilon,
+                            tl_flags flags, tl_storage **out) {
+  const tl_status status =
+      right.normalization->layer_norm(instance, x, gamma, beta, rows, cols, epsilon, flags, out);
+  /* The block of the first of three results. */
+  if (status == TL_OK && is("output-on-its-own")) move_ulps_in(earlier_blocks[1], x->dtype, 0, 1);
+  return status;
+}
+
+static tl_status transform(tl_instance *instance, tl_fourier_op op, const tl_operand *x,
+                           uint64_t batch, uint64_t n, tl_flags flags, tl_storage **out) {
+  const tl_status status = right.fourier->transform(instance, op, x, batch, n, flags, out);
+  /* Imaginary part of the second bin of the last transform. */
+  if (status == TL_OK && op == TL_FOURIER_RFFT && n > 2 && is("one-bin-conjugated")) {
+    const uint64_t place = (batch - 1) * 2 * (n / 2 + 1) + 3;
+    last_block[(place + 1) * x->width - 1] ^= 0x80;
+  }
+  return status;
+}
+
+static tl_status scan_forward(tl_instance *instance, tl_scan_op op, const tl_operand *a,
+                              const tl_operand *b, const tl_operand *x, const tl_operand *h0,
+                              uint64_t time, uint64_t state, tl_flags flags, tl_storage **out) {
+  const tl_status status = right.scan->forward(instance, op, a, b, x, h0, time, state, flags, out);
+  if (status != TL_OK || op != TL_SCAN_CONSTANT || x->dtype != TL_FLOAT32 || !is("fused-scan")) {
+    return status;
+  }
+  const float *factors = floats(block_of(a));
+  const float *inputs = floats(block_of(b));
+  float *h = floats(last_block);
+  for (uint64_t j = 0; j < state; ++j) {
+    float state_before = floats(block_of(h0))[j];
+    for (uint64_t i = j; i < time * state; i += state) {
+      state_before = h[i] = fmaf(factors[j], state_before, inputs[j] * floats(block_of(x))[i]);
+    }
+  }
+  return status;
+}
+
+static tl_status scan_backward(tl_instance *instance, tl_scan_op op, const tl_operand *a,
+                               const tl_operand *b, const tl_operand *x, const tl_operand *h0,
+                               const tl_operand *h, const tl_operand *d_y, uint64_t time,
+                               uint64_t state, tl_flags flags, tl_storage **out) {
+  const tl_status status =
+      right.scan->backward(instance, op, a, b, x, h0, h, d_y, time, state, flags, out);
+  /* The second of four results. */
+  if (status == TL_OK && op == TL_SCAN_CONSTANT && time == 257 && is_deterministic &&
+      is("gradients-out-of-order")) {
+    move_ulps_in(earlier_blocks[1], x->dtype, 0, 1);
+  }
+  return status;
+}
+
 const BackendVTable *torchlean_backend_entry(const tl_host *given) {
   const char *asked = getenv("WRONG_KIND");
   if (asked != NULL) kind = asked;
@@ -224,11 +336,27 @@ const BackendVTable *torchlean_backend_entry(const tl_host *given) {
   reduction.reduce = reduce;
   matmul = *right.matmul;
   matmul.bmm = bmm;
+  indexing = *right.indexing;
+  indexing.scatter_add_rows = scatter_add_rows;
+  normalization = *right.normalization;
+  normalization.softmax = softmax;
+  normalization.layer_norm = layer_norm;
+  fourier = *right.fourier;
+  fourier.transform = transform;
+  scan = *right.scan;
+  scan.forward = scan_forward;
+  scan.backward = scan_backward;
   vtable.name = "wrong";
   vtable.device = &device;
   vtable.transfer = &transfer;
   vtable.elementwise = &elementwise;
   vtable.reduction = &reduction;
   vtable.matmul = &matmul;
+  vtable.indexing = &indexing;
+  vtable.normalization = &normalization;
+  vtable.fourier = &fourier;
+  vtable.scan = &scan;
+  spoil_manners(&vtable, core, kind);
+  spoil_windows(&vtable, kind);
   return &vtable;
 }

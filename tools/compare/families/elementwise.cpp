@@ -1,5 +1,6 @@
 // Rows of the families elementwise and optimizer.
 #include "compare/operations.hpp"
+#include "compare/places.hpp"
 #include "compare/wrong.hpp"
 
 #include <fmt/format.h>
@@ -54,9 +55,26 @@ void cases_of(const Generator &generator, std::size_t operands,
   }
 }
 
+// What bits cannot show: where an operation is bounded, whether its bits depend on the place.
+void place_cases(const Generator &generator, std::size_t operands,
+                 const std::vector<double> &scalars) {
+  // A prime, so that each operand comes to every place of a vector.
+  generator.add(place_kind, "n=61", [&](Case &one, Random &random) {
+    one.inputs = several(operands, random, one.dtype, 61, sprinkled_values);
+    one.scalars = scalars;
+    one.length = generator.size() >= Size::standard ? 40009 : 4099;
+  });
+}
+
 template <std::size_t operands>
 void plain_cases(const Generator &generator) {
   cases_of(generator, operands, {{}});
+}
+
+template <std::size_t operands>
+void bounded_cases(const Generator &generator) {
+  cases_of(generator, operands, {{}});
+  place_cases(generator, operands, {});
 }
 
 void scale_cases(const Generator &generator) {
@@ -76,6 +94,7 @@ void clamp_cases(const Generator &generator) { cases_of(generator, 1, ranges); }
 void clamp_bwd_cases(const Generator &generator) { cases_of(generator, 2, ranges); }
 void scaled_prod_exp_cases(const Generator &generator) {
   cases_of(generator, 2, {{-0.5}, {1}, {0}, {1e-40}, {infinity}});
+  place_cases(generator, 2, {-0.5});
 }
 
 // beta1, 1 - beta1, beta2, 1 - beta2, corrections, epsilon, decay, update scale.
@@ -116,7 +135,7 @@ Operation bounded_unary(const char *name, const char *budget = "2 ulp", Bound bo
   return {.name = name,
           .rule = Rule::bounded,
           .budget = budget,
-          .cases = plain_cases<1>,
+          .cases = bounded_cases<1>,
           .wrong = wrong_elementwise<1>,
           .run = [](const Case &, const Inputs &in) { return outcome(unary(op, in.at(0))); },
           .bound = bound};
@@ -194,7 +213,7 @@ std::vector<Operation> elementwise_operations() {
       {.name = "gelu_bwd",
        .rule = Rule::bounded,
        .budget = "8 eps (1 + |x| (1 + |d|)) |g|, of each backend",
-       .cases = plain_cases<2>,
+       .cases = bounded_cases<2>,
        .wrong = wrong_elementwise<2>,
        .run = [](const Case &, const Inputs &in) { return outcome(gelu_bwd(in.at(0), in.at(1))); },
        .bound = gelu_bwd_bound},

@@ -99,17 +99,7 @@ void random_cases(const Generator &generator, const std::vector<std::vector<doub
 }
 
 Outcome run_upload(const Case &one, const Inputs &) {
-  // to_backend keeps the source's dtype; the conversion is what is tested here.
-  const Array &source = one.inputs.at(0);
-  if (one.other_dtype == one.dtype) return outcome(to_backend(source));
-  std::vector<double> doubles;
-  std::vector<float> floats;
-  for (std::uint64_t i = 0; i < source.size(); ++i) {
-    doubles.push_back(source.value(i));
-    floats.push_back(static_cast<float>(source.value(i)));
-  }
-  return outcome(one.other_dtype == TL_FLOAT64 ? upload(doubles, one.dtype)
-                                               : upload(floats, one.dtype));
+  return outcome(to_backend_as(one.inputs.at(0), one.dtype));
 }
 
 void right_word(Case &one, Random &random) {

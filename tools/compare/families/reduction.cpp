@@ -7,22 +7,17 @@
 namespace torchlean::tools {
 namespace {
 
-struct Kind {
-  const char *name;
-  Array (*make)(Random &, tl_dtype, std::uint64_t);
-};
-
-constexpr Kind sum_kinds[] = {{"ordinary", ordinary_values},
-                              {"cancelling", cancelling_values},
-                              {"tiny", tiny_values},
-                              {"sprinkled", sprinkled_values}};
-constexpr Kind order_kinds[] = {{"ordinary", ordinary_values},
-                                {"tied", tied_values},
-                                {"wide", wide_values},
-                                {"sprinkled", sprinkled_values}};
+constexpr ValueKind sum_kinds[] = {{"ordinary", ordinary_values},
+                                   {"cancelling", cancelling_values},
+                                   {"tiny", tiny_values},
+                                   {"sprinkled", sprinkled_values}};
+constexpr ValueKind order_kinds[] = {{"ordinary", ordinary_values},
+                                     {"tied", tied_values},
+                                     {"wide", wide_values},
+                                     {"sprinkled", sprinkled_values}};
 
 void total_cases(const Generator &generator) {
-  for (const Kind &kind : sum_kinds) {
+  for (const ValueKind &kind : sum_kinds) {
     for (const std::uint64_t n : generator.lengths()) {
       generator.add(kind.name, fmt::format("n={}", n), [&](Case &one, Random &random) {
         one.inputs = {kind.make(random, one.dtype, n)};
@@ -36,7 +31,7 @@ void total_cases(const Generator &generator) {
 
 template <const auto &kinds>
 void matrix_cases(const Generator &generator) {
-  for (const Kind &kind : kinds) {
+  for (const ValueKind &kind : kinds) {
     for (const auto &dims : generator.matrices()) {
       generator.add(kind.name, fmt::format("{}", dims_text(dims)), [&](Case &one, Random &random) {
         one.inputs = {kind.make(random, one.dtype, dims[0] * dims[1])};
@@ -47,7 +42,7 @@ void matrix_cases(const Generator &generator) {
 }
 
 void top_k_cases(const Generator &generator) {
-  for (const Kind &kind : order_kinds) {
+  for (const ValueKind &kind : order_kinds) {
     for (const auto &dims : generator.matrices()) {
       if (dims[1] > 200) continue;  // counted pair by pair
       for (const std::uint64_t k : {std::uint64_t{0}, std::uint64_t{1}, dims[1] / 2, dims[1] + 3}) {
@@ -65,7 +60,7 @@ void top_k_cases(const Generator &generator) {
 void axis_cases(const Generator &generator) {
   static const std::vector<std::vector<std::uint64_t>> shapes = {
       {}, {5}, {2, 3}, {2, 3, 4}, {2, 0, 3}, {1, 257}, {257, 1}, {7, 1, 5, 3}, {13, 17, 19}};
-  for (const Kind &kind : sum_kinds) {
+  for (const ValueKind &kind : sum_kinds) {
     for (const auto &dims : shapes) {
       std::uint64_t count = 1;
       for (const std::uint64_t d : dims) count *= d;
@@ -97,7 +92,7 @@ void adjoint_cases(const Generator &generator) {
                                             {{2, 1, 3}, {2, 5, 3}, {1, 2, 3}},
                                             {{3}, {0, 3}, {0, 1}},
                                             {{2, 3, 4}, {5, 4, 2, 3, 6}, {0, 3, 1, 2, 0}}};
-  for (const Kind &kind : sum_kinds) {
+  for (const ValueKind &kind : sum_kinds) {
     for (const Shape &shape : shapes) {
       std::uint64_t count = 1;
       for (const std::uint64_t d : shape.out) count *= d;
