@@ -37,8 +37,7 @@ at::Tensor tensor_of(const char *argument, const tl_operand *operand) {
     throw invalid(std::string(argument) + ".dtype is " + std::to_string(operand->dtype) +
                   ", but its storage holds another");
   const uint64_t words = operand->dtype == TL_ENCODED ? operand->width : 1;
-  expect_equal(std::string(argument) + ".count", operand->count,
-               static_cast<uint64_t>(tensor.numel()) / words);
+  expect_member(argument, "count", operand->count, static_cast<uint64_t>(tensor.numel()) / words);
   return tensor;
 }
 
@@ -48,16 +47,33 @@ at::Tensor native_tensor(const char *argument, const tl_operand *operand) {
   return tensor_of(argument, operand);
 }
 
-void hand_out(tl_storage **out, std::initializer_list<at::Tensor> results) {
+at::Tensor native_as(const char *argument, const tl_operand *operand, tl_dtype dtype,
+                     at::IntArrayRef shape) {
+  const at::Tensor tensor = native_tensor(argument, operand);
+  expect_member(argument, "dtype", operand->dtype, dtype);
+  return shaped(argument, tensor, shape);
+}
+
+namespace {
+
+std::unique_ptr<tl_storage> storage_of(at::Tensor result) {
+  if (result.numel() == 0) return nullptr;
+  if (result.dim() != 1) result = result.contiguous().view(-1);
+  return std::make_unique<tl_storage>(std::move(result));
+}
+
+}  // namespace
+
+void hand_out(tl_storage **out, at::Tensor result) {
+  expect_given("out", out);
+  *out = storage_of(std::move(result)).release();
+}
+
+void hand_out(tl_storage **out, at::ArrayRef<at::Tensor> results) {
   expect_given("out", out);
   std::vector<std::unique_ptr<tl_storage>> storages;
   storages.reserve(results.size());
-  for (const at::Tensor &result : results) {
-    storages.push_back(result.numel() == 0
-                           ? nullptr
-                           : std::make_unique<tl_storage>(
-                                 result.dim() == 1 ? result : result.contiguous().view(-1)));
-  }
+  for (const at::Tensor &result : results) storages.push_back(storage_of(result));
   for (auto &storage : storages) *out++ = storage.release();
 }
 

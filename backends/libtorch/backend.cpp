@@ -57,14 +57,14 @@ BackendVTable vtable = {
     .optimizer = &optimizer_table,
     .reduction = &reduction_table,
     .view = &view_table,
-    .indexing = nullptr,
+    .indexing = &indexing_table,
     .matmul = &matmul_table,
-    .normalization = nullptr,
-    .loss = nullptr,
-    .fourier = nullptr,
-    .scan = nullptr,
-    .convolution = nullptr,
-    .pooling = nullptr,
+    .normalization = &normalization_table,
+    .loss = &loss_table,
+    .fourier = &fourier_table,
+    .scan = &scan_table,
+    .convolution = &convolution_table,
+    .pooling = &pooling_table,
 };
 
 tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {

@@ -57,13 +57,12 @@ void properties(tl_instance &, uint32_t index, tl_device_properties *out) {
   hand_back(out, values);
 }
 
-// ATen keeps no cache of host memory: reserved is allocated.
 void memory_info(tl_instance &, tl_memory_info *out) {
   tl_memory_info values{};
-  values.allocated_bytes = allocated_bytes();
-  values.reserved_bytes = values.allocated_bytes;
-  values.peak_allocated_bytes = peak_allocated_bytes();
-  values.peak_reserved_bytes = values.peak_allocated_bytes;
+  values.allocated_bytes = allocated_bytes().now();
+  values.reserved_bytes = host_blocks().reserved().now();
+  values.peak_allocated_bytes = allocated_bytes().peak();
+  values.peak_reserved_bytes = host_blocks().reserved().peak();
   values.device_free_bytes = pages_in_bytes(_SC_AVPHYS_PAGES);
   values.device_total_bytes = pages_in_bytes(_SC_PHYS_PAGES);
   hand_back(out, values);
@@ -72,7 +71,7 @@ void memory_info(tl_instance &, tl_memory_info *out) {
 // Calls are complete when they return.
 void synchronize(tl_instance &) {}
 
-void empty_cache(tl_instance &) {}
+void empty_cache(tl_instance &) { host_blocks().trim(); }
 
 void set_setting(tl_instance &instance, tl_setting setting, uint32_t value) {
   if (setting != TL_SETTING_DETERMINISTIC)

@@ -13,6 +13,8 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sub.h>
 
+#include <functional>
+
 namespace torchlean::libtorch {
 namespace {
 
@@ -47,6 +49,9 @@ at::Tensor map(const at::Tensor &a, const at::Tensor &b, Value value) {
   each(a.numel(), [=](int64_t i) { y[i] = value(first[i], second[i]); });
   return result;
 }
+
+// So few that preparing ATen's loop takes longer than our own; the bits are the same.
+bool are_few(const at::Tensor &x) { return x.numel() <= 1024; }
 
 // t[i] becomes value(t[i], x[i]...).
 template <class T, class Value, class... Tensors>
@@ -147,10 +152,10 @@ template <class T>
 at::Tensor binary_value(const tl_instance &instance, tl_binary_op op, const at::Tensor &a,
                         const at::Tensor &b, const std::array<T, 2> &scalar) {
   switch (op) {
-    case TL_BINARY_ADD: return at::add(a, b);
-    case TL_BINARY_SUB: return at::sub(a, b);
-    case TL_BINARY_MUL: return at::mul(a, b);
-    case TL_BINARY_DIV: return at::div(a, b);
+    case TL_BINARY_ADD: return are_few(a) ? map<T>(a, b, std::plus<T>()) : at::add(a, b);
+    case TL_BINARY_SUB: return are_few(a) ? map<T>(a, b, std::minus<T>()) : at::sub(a, b);
+    case TL_BINARY_MUL: return are_few(a) ? map<T>(a, b, std::multiplies<T>()) : at::mul(a, b);
+    case TL_BINARY_DIV: return are_few(a) ? map<T>(a, b, std::divides<T>()) : at::div(a, b);
     case TL_BINARY_MAX: return map<T>(a, b, [](T v, T w) { return maximum(v, w); });
     case TL_BINARY_MIN: return map<T>(a, b, [](T v, T w) { return minimum(v, w); });
     case TL_BINARY_MASK:
@@ -190,8 +195,8 @@ void unary(tl_instance &instance, tl_unary_op op, const tl_operand *operand,
 
 // ATen would broadcast operands of unequal size.
 void expect_alike(const char *argument, const tl_operand *operand, const tl_operand *first) {
-  expect_equal(std::string(argument) + ".dtype", operand->dtype, first->dtype);
-  expect_equal(std::string(argument) + ".count", operand->count, first->count);
+  expect_member(argument, "dtype", operand->dtype, first->dtype);
+  expect_member(argument, "count", operand->count, first->count);
 }
 
 void binary(tl_instance &instance, tl_binary_op op, const tl_operand *first,

@@ -42,12 +42,7 @@ T total_by_lanes(const T *x, int64_t n) {
 template <class T>
 void fold_middle_axis(T *out, const T *x, int64_t outer, int64_t n, int64_t inner) {
   // A strip of columns whose sums stay in the nearest cache.
-  constexpr int64_t strip = 1024;
-  const int64_t strips = (inner + strip - 1) / strip;
-  each_task(outer * strips, n * std::min(inner, strip), [=](int64_t task) {
-    const int64_t row = task / strips;
-    const int64_t begin = task % strips * strip;
-    const int64_t width = std::min(strip, inner - begin);
+  each_strip(outer, n, inner, 1024, [=](int64_t row, int64_t begin, int64_t width) {
     T *const sums = out + row * inner + begin;
     const T *const from = x + row * n * inner + begin;
     std::fill_n(sums, width, T(0));

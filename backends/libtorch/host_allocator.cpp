@@ -6,60 +6,121 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 
-#include <mutex>
+#include <charconv>
+#include <string_view>
+#include <unordered_map>
 
 namespace torchlean::libtorch {
 namespace {
 
-std::atomic<uint64_t> allocated{0};
-std::atomic<uint64_t> peak{0};
-
-// The core wants the size back on free. A header in front of the block would hide underruns from
-// the core's guard pages, so the size lies apart.
-struct Block {
-  void *data;
-  size_t bytes;
-
-  static void release(void *context) {
-    const auto *block = static_cast<Block *>(context);
-    host->free(block->data, block->bytes);
-    allocated.fetch_sub(block->bytes, std::memory_order_relaxed);
-    delete block;
+// The core wants a block's size back on free, and parts of ATen (oneDNN's) free a block by nothing
+// but its address. A header in front of the block would hide underruns from the core's guard pages.
+class Sizes {
+ public:
+  void add(void *block, size_t bytes) {
+    Part &part = part_of(block);
+    const std::lock_guard lock(part.mutex);
+    part.sizes.emplace(block, bytes);
   }
+
+  // 0 for a block that is not here.
+  size_t remove(void *block) {
+    Part &part = part_of(block);
+    const std::lock_guard lock(part.mutex);
+    const auto node = part.sizes.extract(block);
+    return node.empty() ? 0 : node.mapped();
+  }
+
+ private:
+  // Threads seldom meet in one part.
+  struct alignas(64) Part {
+    std::mutex mutex;
+    std::unordered_map<void *, size_t> sizes;
+  };
+
+  Part &part_of(void *block) {
+    return parts_[(reinterpret_cast<uintptr_t>(block) >> 6) % std::size(parts_)];
+  }
+
+  Part parts_[64];
 };
 
 class HostAllocator final : public at::Allocator {
  public:
+  HostAllocator(uint64_t cache_limit, at::Allocator &former)
+      : blocks(cache_limit), former_(former) {}
+
+  // Never destroyed: tensors outlive static destructors.
+  static HostAllocator &instance();
+
   at::DataPtr allocate(size_t bytes) override {
-    const at::Device device(at::kCPU);
-    if (bytes == 0) return {nullptr, nullptr, nullptr, device};
-    auto block = std::make_unique<Block>(Block{nullptr, bytes});
-    block->data = host->alloc(bytes);
-    TORCH_CHECK_WITH(OutOfMemoryError, block->data != nullptr, "host memory is exhausted: ", bytes,
-                     " bytes were asked for");
-    const uint64_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    uint64_t highest = peak.load(std::memory_order_relaxed);
-    while (now > highest && !peak.compare_exchange_weak(highest, now, std::memory_order_relaxed)) {
-    }
-    void *const data = block->data;
-    return {data, block.release(), &Block::release, device};
+    void *const block = bytes == 0 ? nullptr : taken(bytes);
+    return {block, block, &release, at::Device(at::kCPU)};
   }
+
+  at::DeleterFnPtr raw_deleter() const override { return &release; }
 
   void copy_data(void *destination, const void *source, size_t bytes) const override {
     default_copy_data(destination, source, bytes);
   }
+
+  HostBlocks blocks;
+  Gauge allocated;
+
+ private:
+  void *taken(size_t bytes) {
+    void *const block = blocks.alloc(bytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, block != nullptr, "host memory is exhausted: ", bytes,
+                     " bytes were asked for");
+    try {
+      sizes_.add(block, bytes);
+    } catch (...) {
+      blocks.free(block, bytes);
+      throw;
+    }
+    allocated.add(bytes);
+    return block;
+  }
+
+  static void release(void *block) {
+    if (block == nullptr) return;
+    HostAllocator &all = instance();
+    const size_t bytes = all.sizes_.remove(block);
+    if (bytes == 0) return all.former_.raw_deallocate(block);  // older than this allocator
+    all.blocks.free(block, bytes);
+    all.allocated.subtract(bytes);
+  }
+
+  at::Allocator &former_;
+  Sizes sizes_;
 };
+
+// What TORCHLEAN_HOST_CACHE allows; nothing under the guard, which is to see every block.
+uint64_t cache_limit() {
+  const auto option = [](const char *name) {
+    const char *const value = host->option(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  uint64_t mebibytes = 0;
+  const std::string_view limit = option("TORCHLEAN_HOST_CACHE");
+  if (option("TORCHLEAN_GUARD") != "1")
+    std::from_chars(limit.data(), limit.data() + limit.size(), mebibytes);
+  return mebibytes << 20;
+}
+
+HostAllocator &HostAllocator::instance() {
+  static auto *const allocator = new HostAllocator(cache_limit(), *c10::GetCPUAllocator());
+  return *allocator;
+}
 
 }  // namespace
 
 void install_host_allocator() {
-  // Never destroyed: tensors outlive static destructors.
-  static auto *const allocator = new HostAllocator;
   static std::once_flag once;
-  std::call_once(once, [] { c10::SetCPUAllocator(allocator, /*priority=*/100); });
+  std::call_once(once, [] { c10::SetCPUAllocator(&HostAllocator::instance(), /*priority=*/100); });
 }
 
-uint64_t allocated_bytes() { return allocated.load(std::memory_order_relaxed); }
-uint64_t peak_allocated_bytes() { return peak.load(std::memory_order_relaxed); }
+HostBlocks &host_blocks() { return HostAllocator::instance().blocks; }
+const Gauge &allocated_bytes() { return HostAllocator::instance().allocated; }
 
 }  // namespace torchlean::libtorch

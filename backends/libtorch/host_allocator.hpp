@@ -1,7 +1,7 @@
 // ATen's host memory, taken from the core.
 #pragma once
 
-#include <cstdint>
+#include "host_blocks.hpp"
 
 namespace torchlean::libtorch {
 
@@ -10,8 +10,8 @@ namespace torchlean::libtorch {
 // from.
 void install_host_allocator();
 
-// Bytes of live blocks now, and the most there ever were.
-uint64_t allocated_bytes();
-uint64_t peak_allocated_bytes();
+// The blocks behind all host tensors, and the bytes of those in use.
+HostBlocks &host_blocks();
+const Gauge &allocated_bytes();
 
 }  // namespace torchlean::libtorch

@@ -6,8 +6,11 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 // The compiler makes a second version of each loop for processors with AVX2 and FMA and chooses
 // when the file is opened. std::fma is one instruction there, a library call in the first version.
@@ -18,6 +21,16 @@
 #endif
 
 namespace torchlean::libtorch {
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == sizeof(uint32_t), uint32_t, uint64_t>;
+
+// condition ? a : b, both of them computed: a branch would keep the compiler from making vectors.
+template <class T>
+[[gnu::always_inline]] inline T choose(bool condition, T a, T b) {
+  const Bits<T> mask = -static_cast<Bits<T>>(condition);
+  return std::bit_cast<T>((std::bit_cast<Bits<T>>(a) & mask) | (std::bit_cast<Bits<T>>(b) & ~mask));
+}
 
 // Elements per task below which a second thread does not pay: as ATen has it, and for functions of
 // the C library, which take some 10 ns per element.
@@ -51,6 +64,16 @@ void each_task(int64_t count, int64_t work, Task &&task) {
   const int64_t grain = work >= cheap_grain ? 1 : cheap_grain / (work > 0 ? work : 1);
   at::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) task(i);
+  });
+}
+
+// task(o, begin, width) for the strips of at most `strip` columns of (outer, n, inner).
+template <class Task>
+void each_strip(int64_t outer, int64_t n, int64_t inner, int64_t strip, Task &&task) {
+  const int64_t strips = (inner + strip - 1) / strip;
+  each_task(outer * strips, n * std::min(inner, strip), [&](int64_t i) {
+    const int64_t begin = i % strips * strip;
+    task(i / strips, begin, std::min(strip, inner - begin));
   });
 }
 

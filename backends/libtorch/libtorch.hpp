@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -48,28 +47,19 @@ extern const tl_elementwise_table elementwise_table;
 extern const tl_optimizer_table optimizer_table;
 extern const tl_reduction_table reduction_table;
 extern const tl_view_table view_table;
+extern const tl_indexing_table indexing_table;
 extern const tl_matmul_table matmul_table;
+extern const tl_normalization_table normalization_table;
+extern const tl_loss_table loss_table;
+extern const tl_fourier_table fourier_table;
+extern const tl_scan_table scan_table;
+extern const tl_convolution_table convolution_table;
+extern const tl_pooling_table pooling_table;
 
 // Host threads of the instance; 0 is as many as ATen would take by itself.
 void set_threads(tl_instance &instance, uint32_t threads);
 
 // ---- Errors -------------------------------------------------------------------------------------
-
-inline Failure invalid(std::string text) { return {TL_INVALID_ARGUMENT, std::move(text)}; }
-
-inline Failure unknown(const char *argument, uint64_t value) {
-  return {TL_UNSUPPORTED,
-          std::string(argument) + " " + std::to_string(value) + " is not known here"};
-}
-
-inline void expect_equal(const std::string &what, uint64_t value, uint64_t expected) {
-  if (value != expected)
-    throw invalid(what + " is " + std::to_string(value) + ", expected " + std::to_string(expected));
-}
-
-inline void expect_given(const char *argument, const void *pointer) {
-  if (pointer == nullptr) throw invalid(std::string(argument) + " is NULL");
-}
 
 // Ends an entry: the status of the exception under way, its text with the entry's name in front. Of
 // an error of ATen's the text is the first line of its own message, without the backtrace, which
@@ -80,16 +70,6 @@ tl_status status_of(const char *entry) noexcept;
 std::string first_line(const c10::Error &error);
 
 // ---- Arguments ----------------------------------------------------------------------------------
-
-// A caller's structure, whose form may be newer than this backend. Throws where it is older.
-template <class Structure>
-const Structure &known_part(const char *argument, const Structure *given) {
-  expect_given(argument, given);
-  if (given->struct_size < sizeof(Structure))
-    throw invalid(std::string(argument) + ".struct_size is " + std::to_string(given->struct_size) +
-                  ", expected at least " + std::to_string(sizeof(Structure)));
-  return *given;
-}
 
 // Fills the part of a caller's structure that the caller knows.
 template <class Structure>
@@ -102,14 +82,10 @@ void hand_back(Structure *out, Structure values) {
 template <class T>
 inline constexpr at::ScalarType scalar_type = sizeof(T) == sizeof(float) ? at::kFloat : at::kDouble;
 
-// Calls kernel(T()) with the C++ type of a native dtype.
-template <class Kernel>
-void with_native(tl_dtype dtype, Kernel kernel) {
-  switch (dtype) {
-    case TL_FLOAT32: return kernel(0.0F);
-    case TL_FLOAT64: return kernel(0.0);
-    default: throw unknown("dtype", dtype);
-  }
+// Throws unless argument.member has the expected value. Its name is put together only then.
+inline void expect_member(const char *argument, const char *member, uint64_t value,
+                          uint64_t expected) {
+  if (value != expected) expect_equal(std::string(argument) + "." + member, value, expected);
 }
 
 // Throws unless elements of dtype may be `width` bytes wide.
@@ -128,8 +104,7 @@ at::Tensor native_tensor(const char *argument, const tl_operand *operand);
 template <class T>
 const T *values_of(const char *argument, const tl_operand *operand) {
   const at::Tensor tensor = native_tensor(argument, operand);
-  expect_equal(std::string(argument) + ".dtype", operand->dtype,
-               scalar_type<T> == at::kFloat ? TL_FLOAT32 : TL_FLOAT64);
+  expect_member(argument, "dtype", operand->dtype, dtype_of<T>);
   return tensor.const_data_ptr<T>();
 }
 
@@ -149,6 +124,10 @@ inline at::Tensor shaped(const char *argument, const at::Tensor &tensor, at::Int
   return viewed(argument, [&] { return tensor.view(shape); });
 }
 
+// The tensor of an operand of that native dtype, in that shape.
+at::Tensor native_as(const char *argument, const tl_operand *operand, tl_dtype dtype,
+                     at::IntArrayRef shape);
+
 // ---- Results ------------------------------------------------------------------------------------
 
 // `count` elements without values.
@@ -158,9 +137,8 @@ inline at::Tensor empty(int64_t count, at::ScalarType type) {
 
 // The last step of every kernel: out[0], out[1] ... receive the results, made flat. An empty result
 // has no storage.
-void hand_out(tl_storage **out, std::initializer_list<at::Tensor> results);
-
-inline void hand_out(tl_storage **out, const at::Tensor &result) { hand_out(out, {result}); }
+void hand_out(tl_storage **out, at::Tensor result);
+void hand_out(tl_storage **out, at::ArrayRef<at::Tensor> results);
 
 // ---- Entries ------------------------------------------------------------------------------------
 
@@ -182,28 +160,8 @@ class CallScope {
   c10::InferenceMode inference_mode_;
 };
 
-template <size_t size>
-struct EntryName {
-  consteval EntryName(const char (&name)[size]) { std::copy_n(name, size, text); }
-  char text[size];
-};
-
-template <EntryName name, auto Kernel>
-struct Entry;
-
-template <EntryName name, class... Arguments, void (*Kernel)(tl_instance &, Arguments...)>
-struct Entry<name, Kernel> {
-  static void run(tl_instance *instance, Arguments... arguments) {
-    expect_given("instance", instance);
-    const CallScope scope(*instance);
-    Kernel(*instance, arguments...);
-  }
-
-  static tl_status status() noexcept { return status_of(name.text); }
-};
-
 // The function of a family's table that runs Kernel.
 template <EntryName name, auto Kernel>
-inline constexpr auto entry = guarded<&Entry<name, Kernel>::run, &Entry<name, Kernel>::status>;
+inline constexpr auto entry = kernel_entry<name, Kernel, CallScope, &status_of>;
 
 }  // namespace torchlean::libtorch

@@ -6,10 +6,10 @@
 #include "folds.hpp"
 #include "kernels.hpp"
 #include "libtorch.hpp"
+#include "maxima.hpp"
 
 #include <ATen/ops/sum.h>
 
-#include <limits>
 #include <vector>
 
 namespace torchlean::libtorch {
@@ -27,7 +27,7 @@ at::Tensor filled(int64_t n, T value) {
 
 template <class T>
 at::Tensor total_sum(const tl_instance &instance, const at::Tensor &x) {
-  if (!instance.deterministic) return at::sum(x);
+  if (!instance.deterministic) return at::sum(x, {0}, /*keepdim=*/true);
   return filled(1, total_by_lanes(x.const_data_ptr<T>(), x.numel()));
 }
 
@@ -50,36 +50,13 @@ at::Tensor middle_sum(const tl_instance &instance, const at::Tensor &x) {
 
 // ---- Maxima -------------------------------------------------------------------------------------
 
-// A NaN is greater than nothing.
-template <class T>
-TL_LOOP void raise_to(T *maxima, const T *x, int64_t count) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) maxima[i] = x[i] > maxima[i] ? x[i] : maxima[i];
-}
-
-template <class T>
-T row_max(const T *x, int64_t n) {
-  constexpr int64_t lanes = 64;
-  T maxima[lanes];
-  std::fill_n(maxima, lanes, -std::numeric_limits<T>::infinity());
-  for (int64_t start = 0; start < n; start += lanes)
-    raise_to(maxima, x + start, std::min(lanes, n - start));
-  for (int64_t width = lanes / 2; width > 0; width /= 2) raise_to(maxima, maxima + width, width);
-  return maxima[0];
-}
-
 template <class T>
 at::Tensor middle_max(const at::Tensor &x) {
   const int64_t outer = x.size(0), n = x.size(1), inner = x.size(2);
   at::Tensor result = empty(outer * inner, scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   const T *const from = x.const_data_ptr<T>();
-  constexpr int64_t strip = 1024;
-  const int64_t strips = (inner + strip - 1) / strip;
-  each_task(outer * strips, n * std::min(inner, strip), [=](int64_t task) {
-    const int64_t row = task / strips;
-    const int64_t begin = task % strips * strip;
-    const int64_t width = std::min(strip, inner - begin);
+  each_strip(outer, n, inner, 1024, [=](int64_t row, int64_t begin, int64_t width) {
     T *const maxima = y + row * inner + begin;
     const T *const top = from + row * n * inner + begin;
     if (inner == 1) {
@@ -94,27 +71,37 @@ at::Tensor middle_max(const at::Tensor &x) {
 
 // ---- reduce -------------------------------------------------------------------------------------
 
+// Of all elements; a view of the operand would take as long as adding up some thousand.
+template <class T>
+at::Tensor total(const tl_instance &instance, tl_reduce_op op, const at::Tensor &x) {
+  return op == TL_REDUCE_TOTAL_SUM ? total_sum<T>(instance, x) : total_mean<T>(instance, x);
+}
+
 template <class T>
 at::Tensor reduced(const tl_instance &instance, tl_reduce_op op, const at::Tensor &x) {
-  const int64_t results = x.size(0) * x.size(2);
   switch (op) {
-    case TL_REDUCE_TOTAL_SUM:
-      expect_equal("outer * inner", static_cast<uint64_t>(results), 1);
-      return total_sum<T>(instance, x);
-    case TL_REDUCE_TOTAL_MEAN:
-      expect_equal("outer * inner", static_cast<uint64_t>(results), 1);
-      return total_mean<T>(instance, x);
     case TL_REDUCE_SUM: return middle_sum<T>(instance, x);
-    case TL_REDUCE_MAX: return x.size(1) == 0 ? filled(results, T(0)) : middle_max<T>(x);
+    case TL_REDUCE_MAX:
+      return x.size(1) == 0 ? filled(x.size(0) * x.size(2), T(0)) : middle_max<T>(x);
     default: throw unknown("op", op);
   }
 }
 
 void reduce(tl_instance &instance, tl_reduce_op op, const tl_operand *operand, uint64_t outer,
             uint64_t n, uint64_t inner, tl_flags, tl_storage **out) {
-  const at::Tensor x = shaped("x", native_tensor("x", operand),
-                              {extent("outer", outer), extent("n", n), extent("inner", inner)});
-  with_native(operand->dtype, [&]<class T>(T) { hand_out(out, reduced<T>(instance, op, x)); });
+  const at::Tensor x = native_tensor("x", operand);
+  with_native(operand->dtype, [&]<class T>(T) {
+    if (op == TL_REDUCE_TOTAL_SUM || op == TL_REDUCE_TOTAL_MEAN) {
+      expect_equal("outer", outer, 1);
+      expect_equal("inner", inner, 1);
+      expect_equal("n", n, operand->count);
+      return hand_out(out, total<T>(instance, op, x));
+    }
+    hand_out(out,
+             reduced<T>(
+                 instance, op,
+                 shaped("x", x, {extent("outer", outer), extent("n", n), extent("inner", inner)})));
+  });
 }
 
 // ---- sum_to_shape -------------------------------------------------------------------------------

@@ -12,15 +12,10 @@
 #include <ATen/ops/lt.h>
 #include <ATen/ops/ne.h>
 
-#include <bit>
 #include <limits>
-#include <type_traits>
 
 namespace torchlean::libtorch {
 namespace {
-
-template <class T>
-using Bits = std::conditional_t<sizeof(T) == sizeof(uint32_t), uint32_t, uint64_t>;
 
 // The bits of |x|, which order magnitudes; NaNs come last.
 template <class T>

@@ -25,7 +25,8 @@ struct Call {
   std::function<tl_status(tl_storage **)> run;
 };
 
-std::vector<Call> calls(const Session &session, const Buffer &x, const Buffer &encoded) {
+std::vector<Call> calls(const Session &session, const Buffer &x, const Buffer &one,
+                        const Buffer &channels, const Buffer &encoded) {
   tl_instance *const instance = session.get();
   const tl_operand *const operand = x.operand();
   const uint64_t n = operand->count;
@@ -107,6 +108,84 @@ std::vector<Call> calls(const Session &session, const Buffer &x, const Buffer &e
       uint32_t replay;
       return table.matmul->bmm_scaled(instance, operand, operand, &bmm, scale, 0, out, &replay);
     });
+  static const std::vector<uint32_t> indices = {3, 3, 0, 99, 47};
+  static const tl_layer_norm_bwd_params layer_norm{sizeof(tl_layer_norm_bwd_params), 1, n,
+                                                   static_cast<double>(n), 1.0 / 2304};
+  add("gather_rows", [=, &table](tl_storage **out) {
+    return table.indexing->gather_rows(instance, operand, 48, 48, indices.data(), 5, 0, out);
+  });
+  static const std::vector<uint32_t> all_rows(48, 7);
+  add("scatter_add_rows", [=, &table](tl_storage **out) {
+    return table.indexing->scatter_add_rows(instance, operand, operand, 48, 48, all_rows.data(), 48,
+                                            0, out);
+  });
+  for (const uint64_t inner : {uint64_t{1}, uint64_t{4}})
+    add("softmax", [=, &table](tl_storage **out) {
+      return table.normalization->softmax(instance, operand, 12, n / 12 / inner, inner, 0, out);
+    });
+  add("masked_softmax", [=, &table](tl_storage **out) {
+    return table.normalization->masked_softmax(instance, operand, operand, 48, 48, 0, out);
+  });
+  list.push_back({"layer_norm", 3, [=, &table](tl_storage **out) {
+                    return table.normalization->layer_norm(instance, operand, operand, operand, 1,
+                                                           n, 1, 0, out);
+                  }});
+  list.push_back({"layer_norm_bwd", 3, [=, &table, &one](tl_storage **out) {
+                    return table.normalization->layer_norm_bwd(
+                        instance, operand, operand, one.operand(), operand, &layer_norm, 0, out);
+                  }});
+  for (tl_loss_op op = 0; op < TL_LOSS_OP_COUNT; ++op)
+    add("loss", [=, &table](tl_storage **out) {
+      return table.loss->loss(instance, op, operand, operand, 48, 48, 0, out);
+    });
+  for (tl_fourier_op op = 0; op < TL_FOURIER_OP_COUNT; ++op)
+    add("transform", [=, &table](tl_storage **out) {
+      return table.fourier->transform(instance, op, operand, 48, op == TL_FOURIER_RFFT ? 48 : 46, 0,
+                                      out);
+    });
+  add("scan forward", [=, &table](tl_storage **out) {
+    return table.scan->forward(instance, TL_SCAN_CONSTANT, operand, operand, operand, operand, 1, n,
+                               0, out);
+  });
+  list.push_back({"scan backward", 4, [=, &table](tl_storage **out) {
+                    return table.scan->backward(instance, TL_SCAN_VARYING, operand, operand,
+                                                operand, operand, operand, operand, 1, n, 0, out);
+                  }});
+  // 24 channels in two groups, 96 places, kernels of 4 taps.
+  static const tl_convolution_params convolution{sizeof(tl_convolution_params),
+                                                 1,
+                                                 24,
+                                                 24,
+                                                 2,
+                                                 1,
+                                                 0,
+                                                 {1, 1, 96},
+                                                 {1, 1, 4},
+                                                 {1, 1, 1},
+                                                 {0, 0, 2},
+                                                 {0, 0, 1},
+                                                 {1, 1, 1},
+                                                 {1, 1, 96}};
+  for (tl_convolution_op op = 0; op < TL_CONVOLUTION_OP_COUNT; ++op) {
+    add("convolution forward", [=, &table, &channels](tl_storage **out) {
+      return table.convolution->forward(instance, op, operand, operand, channels.operand(),
+                                        &convolution, 0, out);
+    });
+    list.push_back({"convolution backward", 3, [=, &table](tl_storage **out) {
+                      return table.convolution->backward(instance, op, operand, operand, operand,
+                                                         &convolution, 0, out);
+                    }});
+  }
+  static const tl_pooling_params pooling{
+      sizeof(tl_pooling_params), 1, {1, 48, 48}, {1, 1, 3}, {1, 1, 1}, {0, 0, 1}, {1, 48, 48}, 1};
+  for (tl_pooling_op op = 0; op < TL_POOLING_OP_COUNT; ++op) {
+    add("pooling forward", [=, &table](tl_storage **out) {
+      return table.pooling->forward(instance, op, operand, &pooling, 0, out);
+    });
+    add("pooling backward", [=, &table](tl_storage **out) {
+      return table.pooling->backward(instance, op, operand, operand, &pooling, 0, out);
+    });
+  }
   list.push_back({"dgemm", 0, [=, &table](tl_storage **) {
                     std::vector<double> result(48 * 48);
                     return table.matmul->dgemm(instance, words.data(), words.data(), 48, 48, 48,
@@ -115,7 +194,7 @@ std::vector<Call> calls(const Session &session, const Buffer &x, const Buffer &e
   return list;
 }
 
-void release(const Session &session, std::array<tl_storage *, 3> &out) {
+void release(const Session &session, std::array<tl_storage *, 4> &out) {
   for (tl_storage *&storage : out) {
     if (storage != nullptr) backend().memory->release(session.get(), storage);
     storage = nullptr;
@@ -128,10 +207,12 @@ void fail_each_allocation(bool deterministic, bool ever_after) {
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = i % 3 == 0 ? 0 : static_cast<double>(i % 7) - 3;
   const Buffer x(session, values);
+  const Buffer one(session, std::vector<double>{0.5});
+  const Buffer channels(session, std::vector<double>(24, 0.5));
   const Buffer encoded(session, std::vector<uint8_t>(100, 7));
-  for (const Call &call : calls(session, x, encoded)) {
+  for (const Call &call : calls(session, x, one, channels, encoded)) {
     CAPTURE(call.name);
-    std::array<tl_storage *, 3> out{};
+    std::array<tl_storage *, 4> out{};
     require_ok(call.run(out.data()));  // whatever is set up once is set up now
     release(session, out);
     const int64_t before = fake_host::allocations();
@@ -241,7 +322,8 @@ TEST_CASE("what it does not have is not claimed, and encoded only where words ar
   CHECK(supports(TL_OP_add, TL_ENCODED) == TL_UNSUPPORTED);
   CHECK(supports(TL_OP_copy, TL_ENCODED) == TL_OK);
   CHECK(supports(TL_OP_upload_encoded, TL_FLOAT32) == TL_UNSUPPORTED);
-  CHECK(supports(TL_OP_softmax, TL_FLOAT32) == TL_UNSUPPORTED);
+  CHECK(supports(TL_OP_softmax, TL_FLOAT32) == TL_OK);
+  CHECK(supports(TL_OP_softmax, TL_ENCODED) == TL_UNSUPPORTED);
   CHECK(supports(TL_OP_dgemm, TL_FLOAT32) == TL_UNSUPPORTED);
   CHECK(supports(TL_OP_COUNT, TL_FLOAT32) == TL_UNSUPPORTED);
   CHECK(supports(TL_OP_add, 17) == TL_UNSUPPORTED);

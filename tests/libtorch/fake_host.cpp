@@ -13,6 +13,7 @@ namespace {
 constexpr size_t fence_size = 64;
 constexpr int garbage = 0xA5;
 constexpr int fence = 0x5C;
+constexpr const char *cache_mebibytes = "64";
 
 thread_local std::string error_text;
 std::mutex debug_mutex;
@@ -28,7 +29,9 @@ void log(tl_log_level level, const char *text) {
   if (level == TL_LOG_DEBUG) last_debug_line = text;
 }
 void set_error(const char *text) { error_text = text; }
-const char *option(const char *) { return nullptr; }
+const char *option(const char *name) {
+  return name == std::string("TORCHLEAN_HOST_CACHE") ? cache_mebibytes : nullptr;
+}
 
 void *alloc(size_t bytes) {
   const int64_t number = ++allocation_count;

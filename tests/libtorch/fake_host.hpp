@@ -1,5 +1,5 @@
 // A core for the libtorch backend: opens it, fills and fences what it allocates, fails where it is
-// told to.
+// told to. It lets the backend keep 64 MiB of large blocks.
 #pragma once
 
 #include <torchlean/backend.h>
@@ -106,12 +106,12 @@ bool same_bits(const std::vector<T> &a, const std::vector<T> &b) {
 // Zeros, units, subnormals, extremes, infinities, quiet and signalling NaNs of either sign.
 template <class T>
 std::vector<T> special_values() {
-  using limits = std::numeric_limits<T>;
+  using Limits = std::numeric_limits<T>;
   std::vector<T> values;
-  for (const T x : {T(0), limits::denorm_min(), limits::min() / 2, limits::min(), limits::epsilon(),
-                    T(0.5), T(0.75), T(1), T(1.5), T(2), T(3), T(1e5), limits::max() / 2,
-                    limits::max(), limits::infinity(), limits::quiet_NaN(),
-                    std::bit_cast<T>(std::bit_cast<Bits<T>>(limits::infinity()) + 1)}) {
+  for (const T x : {T(0), Limits::denorm_min(), Limits::min() / 2, Limits::min(), Limits::epsilon(),
+                    T(0.5), T(0.75), T(1), T(1.5), T(2), T(3), T(1e5), Limits::max() / 2,
+                    Limits::max(), Limits::infinity(), Limits::quiet_NaN(),
+                    std::bit_cast<T>(std::bit_cast<Bits<T>>(Limits::infinity()) + 1)}) {
     values.push_back(x);
     // Sign bits set as bits: a negation might quiet a NaN.
     values.push_back(std::bit_cast<T>(std::bit_cast<Bits<T>>(x) ^ ~(~Bits<T>(0) >> 1)));
