@@ -1,7 +1,7 @@
 // Convolutions against the sum over all pairs of windows and positions.
 #include "fixture.hpp"
-#include "oracle.hpp"
-#include "window_oracle.hpp"
+#include "support/oracle.hpp"
+#include "support/window_oracle.hpp"
 
 using namespace torchlean::test;
 
@@ -147,9 +147,6 @@ Convolution row(tl_convolution_op op, int64_t in, int64_t kernel, int64_t stride
   return c;
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("convolutions of every rank, group, stride, padding and dilation are their sums",
@@ -159,26 +156,6 @@ TEST_CASE_TEMPLATE("convolutions of every rank, group, stride, padding and dilat
   for (int i = 0; i < samples(300); ++i)
     for (const tl_convolution_op op : {TL_CONVOLUTION, TL_CONVOLUTION_TRANSPOSED})
       check_random_convolution<T>(backend, random, op);
-}
-
-TEST_CASE("a convolution by hand: no flip, padding in front, stride 2") {
-  Backend backend;
-  const Convolution c = row(TL_CONVOLUTION, 5, 3, 2, 1, 0);
-  CHECK(c.forward<float>(backend, {1, 2, 3, 4, 5}, {1, 2, 3}, {10}) == std::vector<float>{18, 30});
-  const auto gradients = c.backward<float>(backend, {1, 2, 3, 4, 5}, {1, 2, 3}, {1, 10});
-  CHECK(gradients[0] == std::vector<float>{20, 31, 42});
-  CHECK(gradients[1] == std::vector<float>{11});
-  CHECK(gradients[2] == std::vector<float>{2, 13, 20, 30, 0});
-}
-
-TEST_CASE("a transposed convolution by hand: windows overlap, padding takes both ends off") {
-  Backend backend;
-  const Convolution c = row(TL_CONVOLUTION_TRANSPOSED, 2, 3, 2, 1, 1);
-  CHECK(c.forward<float>(backend, {1, 2}, {1, 2, 3}, {10}) == std::vector<float>{12, 15, 14});
-  const auto gradients = c.backward<float>(backend, {1, 2}, {1, 2, 3}, {1, 10, 100});
-  CHECK(gradients[0] == std::vector<float>{20, 201, 10});
-  CHECK(gradients[1] == std::vector<float>{111});
-  CHECK(gradients[2] == std::vector<float>{32, 210});
 }
 
 TEST_CASE("a sum of products and bias is rounded once") {
@@ -194,71 +171,6 @@ TEST_CASE("a sum of products and bias is rounded once") {
                              .backward<float>(backend, {1e30f, 1, -1e30f}, {1}, {1e30f, 1, 1e30f});
   CHECK(gradients[0] == std::vector<float>{1});
   CHECK(gradients[1] == std::vector<float>{2e30f});
-}
-
-TEST_CASE("a tap in the padding contributes nothing, whatever the kernel holds there") {
-  Backend backend;
-  const Convolution c = row(TL_CONVOLUTION, 2, 3, 1, 1, 1);
-  CHECK(c.forward<float>(backend, {1, 2}, {infinity, 1, 0}, {0}) ==
-        std::vector<float>{1, infinity});
-  const auto y = c.forward<float>(backend, {1, 2}, {0, 1, quiet_nan}, {0});
-  CHECK(std::isnan(y[0]));
-  CHECK(y[1] == 2);
-  CHECK(c.backward<float>(backend, {1, 2}, {infinity, 1, 0}, {0, 5})[2][1] == 5);
-
-  const Convolution transposed = row(TL_CONVOLUTION_TRANSPOSED, 2, 2, 2, 1, 0);
-  CHECK(transposed.forward<float>(backend, {1, 0}, {quiet_nan, 3}, {0})[0] == 3);
-}
-
-TEST_CASE("blocks of a dense kernel off the diagonal are not read, and their gradient is zero") {
-  Backend backend;
-  for (const tl_convolution_op op : {TL_CONVOLUTION, TL_CONVOLUTION_TRANSPOSED}) {
-    Convolution c = row(op, 1, 1, 1, 0, 0);
-    c.params.groups = c.params.in_channels = c.params.out_channels = 2;
-    CHECK(c.forward<float>(backend, {3, 5}, {2, quiet_nan, infinity, 7}, {0, 1}) ==
-          std::vector<float>{6, 36});
-    const auto gradients =
-        c.backward<float>(backend, {3, infinity}, {2, quiet_nan, infinity, 7}, {1, 1});
-    CHECK(gradients[0] == std::vector<float>{3, 0, 0, infinity});
-    CHECK(gradients[2] == std::vector<float>{2, 7});
-  }
-}
-
-TEST_CASE("nonfinite input reaches only the results of its windows") {
-  Backend backend;
-  const auto y = row(TL_CONVOLUTION, 5, 2, 1, 0, 0)
-                     .forward<float>(backend, {1, 2, quiet_nan, 3, 4}, {1, 1}, {0});
-  CHECK(y[0] == 3);
-  CHECK(std::isnan(y[1]));
-  CHECK(std::isnan(y[2]));
-  CHECK(y[3] == 7);
-}
-
-TEST_CASE("empty input with results gives the bias, and zero gradients but for the bias") {
-  Backend backend;
-  const Convolution c = row(TL_CONVOLUTION, 0, 2, 1, 2, 2);
-  CHECK(c.forward<float>(backend, {}, {5, 6}, {7}) == std::vector<float>(3, 7));
-  CHECK(c.backward<float>(backend, {}, {5, 6}, {1, 2, 3}) ==
-        std::vector<std::vector<float>>{{0, 0}, {6}, {}});
-  CHECK(row(TL_CONVOLUTION_TRANSPOSED, 0, 3, 1, 0, 0).forward<float>(backend, {}, {5, 6, 8}, {7}) ==
-        std::vector<float>(2, 7));
-  Convolution no_channels = row(TL_CONVOLUTION, 3, 2, 1, 0, 0);
-  no_channels.params.in_channels = 0;
-  CHECK(no_channels.forward<float>(backend, {}, {}, {7}) == std::vector<float>(2, 7));
-}
-
-TEST_CASE("gradients of an empty result are zeros of the right sizes") {
-  Backend backend;
-  for (const int64_t dilation : {int64_t{4}, int64_t{1} << 62}) {
-    Convolution c = row(TL_CONVOLUTION, 2, 3, 1, 0, 0);
-    c.params.dilation[2] = dilation;
-    c.params.out[2] = 0;
-    CHECK(c.forward<float>(backend, {1, 2}, {1, 2, 3}, {4}).empty());
-    CHECK(c.backward<float>(backend, {1, 2}, {1, 2, 3}, {}) ==
-          std::vector<std::vector<float>>{{0, 0, 0}, {0}, {0, 0}});
-  }
-  CHECK(row(TL_CONVOLUTION_TRANSPOSED, 1, 2, 1, 1, 1).backward<float>(backend, {1}, {1, 2}, {}) ==
-        std::vector<std::vector<float>>{{0, 0}, {0}, {0}});
 }
 
 TEST_CASE("T6: sizes that contradict each other are refused, with the size in the text") {

@@ -1,6 +1,6 @@
 // The elementary functions against MPFR in many digits.
 #include "correctly_rounded.hpp"
-#include "oracle.hpp"
+#include "support/oracle.hpp"
 
 #include <doctest/doctest.h>
 
@@ -94,6 +94,30 @@ TEST_CASE("floats whose result lies next to a tie are rounded right") {
     }
   }
   CHECK(found > 10);
+}
+
+TEST_CASE("MPFR decides within 2^-20 ulp of a tie between two floats, and nowhere else") {
+  const auto decides = [](double y) {
+    return !correctly_rounded::rounds_safely(y) || !correctly_rounded::rounds_safely(-y);
+  };
+  std::mt19937_64 random(4);
+  for (int exponent = -149; exponent < 128; ++exponent)
+    for (int i = 0; i < 20; ++i) {
+      const int digits = std::min(exponent + 149, 23);  // after the first
+      const double ulp = std::ldexp(1, exponent - digits);
+      const double y =
+          std::ldexp(1, exponent) + ulp * static_cast<double>(random() % (1U << digits));
+      CHECK(decides(y + 0.5 * ulp));
+      for (const double offset : {-0x1p-21, -0.9e-6, 0.9e-6, 0x1p-21})
+        CHECK(decides(y + (0.5 + offset) * ulp));
+      for (const double offset : {-0.5, -0x1p-19, -1e-6, 1e-6, 0x1p-19, 0.5 - 0x1p-20})
+        CHECK_FALSE(decides(y + (0.5 + offset) * ulp));
+    }
+  // Half the smallest subnormal ties with zero, and halfway to 2^128 with infinity.
+  CHECK(decides(0x1p-150));
+  CHECK(decides(0x1.ffffffp127));
+  for (const double y : {0.0, 0x1p-1074, 0x1p-151, 0x1.8p128, 0x1p1023, HUGE_VAL, std::nan("")})
+    CHECK_FALSE(decides(y));
 }
 
 TEST_CASE_TEMPLATE("special values are those of C99 Annex F", T, float, double) {

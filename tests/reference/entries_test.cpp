@@ -1,13 +1,8 @@
-// What holds for every entry: failing allocations, malformed arguments, the caller's float state.
+// What holds for every entry: failing allocations, malformed arguments.
 #include "fixture.hpp"
-#include "oracle.hpp"
+#include "support/oracle.hpp"
 
-#include <cfenv>
 #include <functional>
-
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 using namespace torchlean::test;
 
@@ -512,39 +507,6 @@ TEST_CASE("transfers round to float and keep NaN payloads of their own kind, at 
 
   const float payload = std::bit_cast<float>(0xff812345u);
   CHECK(std::bit_cast<uint32_t>(Buffer<float>(backend, {payload}).values()[0]) == 0xff812345u);
-}
-
-TEST_CASE("B9: the caller's rounding mode and flush-to-zero neither matter nor change") {
-  Backend backend;
-  Calls calls(backend);
-  const Buffer<float> subnormal(backend, {1e-40f, 3e-39f, 1, 2, 3, 1e-42f});
-  const auto bits = [&](const Calls::Call &call) {
-    std::vector<uint32_t> all;
-    for (const auto &values : results<float>(backend, call.counts, [&](tl_storage **out) {
-           return call.run(subnormal.operand(), calls.y.operand(), out);
-         }))
-      for (const float value : values) all.push_back(std::bit_cast<uint32_t>(value));
-    return all;
-  };
-  for (const auto &call : calls.all()) {
-    INFO(call.name);
-    const auto expected = bits(call);
-    for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
-      std::fesetround(mode);
-#if defined(__x86_64__)
-      _mm_setcsr(_mm_getcsr() | 0x8040);
-      const unsigned before = _mm_getcsr();
-#endif
-      const auto got = bits(call);
-      CHECK(std::fegetround() == mode);
-#if defined(__x86_64__)
-      CHECK(_mm_getcsr() == before);
-      _mm_setcsr(before & ~0x8040u);
-#endif
-      std::fesetround(FE_TONEAREST);
-      CHECK(got == expected);
-    }
-  }
 }
 
 TEST_CASE("the device is this host, with figures of its own storages") {

@@ -1,6 +1,6 @@
 // ExactSum against MPFR with enough digits to hold every sum exactly.
 #include "exact_sum.hpp"
-#include "oracle.hpp"
+#include "support/oracle.hpp"
 
 #include <doctest/doctest.h>
 

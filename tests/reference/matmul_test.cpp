@@ -1,6 +1,6 @@
 // Matrix products and the replay flag.
 #include "fixture.hpp"
-#include "oracle.hpp"
+#include "support/oracle.hpp"
 
 using namespace torchlean::test;
 
@@ -40,37 +40,9 @@ constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("bmm multiplies each matrix of the batch, stored either way") {
-  // (2, 3) x (3, 2), twice
-  const std::vector<double> a = {1, 2, 3, 4, 5, 6, 1, 0, 0, 0, 1, 0};
-  const std::vector<double> b = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-  const std::vector<double> a_transposed = {1, 4, 2, 5, 3, 6, 1, 0, 0, 1, 0, 0};
-  const std::vector<double> b_transposed = {1, 3, 5, 2, 4, 6, 7, 9, 11, 8, 10, 12};
-  const std::vector<double> expected = {22, 28, 49, 64, 7, 8, 9, 10};
-  for (const uint32_t ta : {0, 1})
-    for (const uint32_t tb : {0, 1})
-      CHECK(bmm<double>(ta ? a_transposed : a, tb ? b_transposed : b,
-                        {sizeof(tl_bmm_params), 2, 2, 3, 2, ta, tb}) == expected);
-}
-
-TEST_CASE("bmm with n = 0 gives zeros") {
-  CHECK(bmm<float>({}, {}, {sizeof(tl_bmm_params), 2, 1, 0, 3, 0, 0}) ==
-        std::vector<float>(6, 0.0f));
-}
-
 TEST_CASE("dot products are rounded once") {
   CHECK(bmm<float>({1e30f, 1, -1e30f}, {1e30f, 1, 1e30f},
                    {sizeof(tl_bmm_params), 1, 1, 3, 1, 0, 0})[0] == 1.0f);
-}
-
-TEST_CASE("dgemm multiplies arrays of the host") {
-  Backend backend;
-  const double a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
-  double c[4] = {};
-  REQUIRE(backend.table->matmul->dgemm(backend.instance, a, b, 2, 2, 2, c) == TL_OK);
-  CHECK(std::vector<double>(c, c + 4) == std::vector<double>{19, 22, 43, 50});
-  REQUIRE(backend.table->matmul->dgemm(backend.instance, nullptr, nullptr, 2, 0, 2, c) == TL_OK);
-  CHECK(std::vector<double>(c, c + 4) == std::vector<double>(4, 0.0));
 }
 
 TEST_CASE("bmm_scaled keeps its promise where it does not ask for a replay") {

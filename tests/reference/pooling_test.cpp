@@ -1,7 +1,7 @@
 // Pools against their definitions over the list of each window's entries.
 #include "fixture.hpp"
-#include "number.hpp"
-#include "window_oracle.hpp"
+#include "support/number.hpp"
+#include "support/window_oracle.hpp"
 
 using namespace torchlean::test;
 
@@ -225,14 +225,6 @@ TEST_CASE("overlapping windows add their gradients exactly") {
             .backward<double>(backend, {0, 0, 0, 0, 0}, {3e30, 3, -3e30})[2] == 1);
 }
 
-TEST_CASE("averages of zeros in the padding, and of products that are rounded once") {
-  Backend backend;
-  CHECK(row(TL_POOLING_AVERAGE, 3, 3, 1, 1).forward<float>(backend, {3, 6, 9}) ==
-        std::vector<float>{3, 6, 5});
-  CHECK(row(TL_POOLING_AVERAGE, 3, 3, 3, 0).forward<float>(backend, {1e30f, 3, -1e30f}) ==
-        std::vector<float>{1});
-}
-
 TEST_CASE("smooth maxima far from zero neither overflow nor lose their pivot") {
   Backend backend;
   const auto smooth = [&](double beta, const std::vector<float> &x) {
@@ -261,18 +253,6 @@ TEST_CASE("smooth maxima of nonfinite entries are what the formula tends to") {
   const auto d_x = row(TL_POOLING_SMOOTH_MAX, 4, 2, 2, 0, 1)
                        .backward<float>(backend, {-infinity, 5, 3, 3}, {7, 8});
   CHECK(d_x == std::vector<float>{0, 7, 4, 4});
-}
-
-TEST_CASE("axes of padding over half a window or without input are empty") {
-  Backend backend;
-  for (const tl_pooling_op op : {TL_POOLING_MAX, TL_POOLING_AVERAGE, TL_POOLING_SMOOTH_MAX}) {
-    const Pool padded = row(op, 4, 3, 1, 2, 1);
-    CHECK(padded.forward<float>(backend, {1, 2, 3, 4}).empty());
-    CHECK(padded.backward<float>(backend, {1, 2, 3, 4}, {}) == std::vector<float>(4));
-    const Pool none = row(op, 0, 3, 1, 1, 1);
-    CHECK(none.forward<float>(backend, {}).empty());
-    CHECK(none.backward<float>(backend, {}, {}).empty());
-  }
 }
 
 TEST_CASE("windows far larger than the input cost no more than the input") {

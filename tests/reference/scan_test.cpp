@@ -1,6 +1,6 @@
 // Scans against the recurrence with every product and sum rounded by MPFR.
 #include "fixture.hpp"
-#include "oracle.hpp"
+#include "support/oracle.hpp"
 
 using namespace torchlean::test;
 
@@ -111,9 +111,6 @@ Scan<T> random_scan(std::mt19937_64 &random, tl_scan_op op, uint64_t time, uint6
 
 constexpr std::pair<uint64_t, uint64_t> shapes[] = {{1, 1}, {1, 5}, {2, 3}, {13, 1}, {31, 7}};
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("a scan is the sequential recurrence bit for bit", T, float, double) {
@@ -149,76 +146,6 @@ TEST_CASE_TEMPLATE("gradients of a scan are the recurrence in reverse, in either
             for (size_t k = 0; k < 4; ++k) REQUIRE(all_same(got[k], expected[k]));
           }
         }
-}
-
-TEST_CASE("a product of a scan is rounded before it is added") {
-  Backend backend;
-  const float a = 1 + 0x1p-12f;  // a * a = 1 + 2^-11 + 2^-24, which loses its last bit
-  const Scan<float> scan = {TL_SCAN_CONSTANT, 1, 1, {a}, {-1}, {1 + 0x1p-11f}, {a}};
-  CHECK(scan.forward(backend) == std::vector<float>{0});
-}
-
-TEST_CASE("a scan and its gradients by hand") {
-  Backend backend;
-  const Scan<float> scan = {TL_SCAN_CONSTANT, 3, 1, {2}, {3}, {1, 2, 4}, {5}};
-  const auto h = scan.forward(backend);
-  CHECK(h == std::vector<float>{13, 32, 76});
-  // g = {1 + 2 * 21, 1 + 2 * 10, 10}
-  const auto gradients = scan.backward(backend, h, {1, 1, 10});
-  CHECK(gradients[0] == std::vector<float>{43 * 5 + 21 * 13 + 10 * 32});
-  CHECK(gradients[1] == std::vector<float>{43 * 1 + 21 * 2 + 10 * 4});
-  CHECK(gradients[2] == std::vector<float>{129, 63, 30});
-  CHECK(gradients[3] == std::vector<float>{86});
-}
-
-TEST_CASE("gradients of constant coefficients are added in reverse time") {
-  Backend backend;
-  const auto d_b = [&](const std::vector<float> &d_y) {
-    const Scan<float> scan = {TL_SCAN_CONSTANT, 3, 1, {0}, {1}, {1, 1, 1}, {0}};
-    return scan.backward(backend, {0, 0, 0}, d_y)[1][0];
-  };
-  for (const bool deterministic : {false, true}) {
-    backend.set_deterministic(deterministic);
-    CHECK(d_b({1, 0x1p24f, -0x1p24f}) == 1);
-    CHECK(d_b({-0x1p24f, 0x1p24f, 1}) == 0);
-    CHECK(same(d_b({-0.0f, -0.0f, -0.0f}), 0.0f));
-  }
-}
-
-TEST_CASE("nonfinite numbers stay in their own state, and the last gradient meets no coefficient") {
-  Backend backend;
-  const Scan<float> scan = {TL_SCAN_CONSTANT,    2,         3,
-                            {0.5f, infinity, 1}, {1, 1, 1}, {1, 2, 3, 4, 5, 6},
-                            {8, 0, quiet_nan}};
-  const auto h = scan.forward(backend);
-  CHECK(h[0] == 5);
-  CHECK(h[3] == 6.5f);
-  for (const size_t i : {1, 2, 4, 5}) CHECK(std::isnan(h[i]));
-
-  const Scan<float> one = {TL_SCAN_CONSTANT, 1, 1, {infinity}, {2}, {3}, {5}};
-  const auto gradients = one.backward(backend, {0}, {7});
-  CHECK(gradients[0][0] == 35);
-  CHECK(gradients[1][0] == 21);
-  CHECK(gradients[2][0] == 14);
-  CHECK(gradients[3][0] == infinity);
-  CHECK(same(one.backward(backend, {0}, {-0.0f})[2][0], -0.0f));
-}
-
-TEST_CASE("empty sequences have zero gradients of constant coefficients and of h0") {
-  Backend backend;
-  for (const bool deterministic : {false, true}) {
-    backend.set_deterministic(deterministic);
-    const Scan<double> constant = {TL_SCAN_CONSTANT, 0, 2, {1, 2}, {3, 4}, {}, {5, 6}};
-    CHECK(constant.forward(backend).empty());
-    CHECK(constant.backward(backend, {}, {}) ==
-          std::vector<std::vector<double>>{{0, 0}, {0, 0}, {}, {0, 0}});
-    const Scan<double> varying = {TL_SCAN_VARYING, 0, 2, {}, {}, {}, {5, 6}};
-    CHECK(varying.backward(backend, {}, {}) ==
-          std::vector<std::vector<double>>{{}, {}, {}, {0, 0}});
-    const Scan<double> stateless = {TL_SCAN_CONSTANT, 3, 0, {}, {}, {}, {}};
-    CHECK(stateless.forward(backend).empty());
-    CHECK(stateless.backward(backend, {}, {}) == std::vector<std::vector<double>>(4));
-  }
 }
 
 TEST_CASE("T6: operands of a scan that do not fit time and state are refused by name") {
