@@ -1,7 +1,8 @@
 /* Lean symbols: version, devices, settings, memory fraction of the serving backend. */
+#include <inttypes.h>
 #include <stdio.h>
 
-#include "object.h"
+#include "call.h"
 #include "symbols.h"
 
 /* "LibTorch 2.15.0"; a backend without a library of its own gives its name and version. */
@@ -33,53 +34,66 @@ uint32_t torchlean_libtorch_get_device(uint32_t token) {
   return tl_get_device(&index) == TL_OK ? index : 0;
 }
 
-/* Each wrapper holds a handle until it is finalized, so that the core, which refuses while any
- * handle is alive, refuses while any wrapper is. */
+/* Refused while any wrapper is alive. Handles the core counts itself; a poisoned buffer has none.
+ */
 lean_obj_res torchlean_libtorch_set_device(uint32_t index) {
-  return tl_lean_io_unit(tl_set_device(index));
+  tl_lean_call call = tl_lean_io("set_device");
+  const uint64_t live = tl_lean_count_wrappers().live;
+  if (live != 0) {
+    tl_lean_refuse(&call, TL_INVALID_ARGUMENT,
+                   "%" PRIu64 " buffers are alive, expected none; drop them first", live);
+  } else {
+    call.status = tl_set_device(index);
+  }
+  return tl_lean_end_value(&call, lean_box(0));
+}
+
+typedef struct {
+  tl_status status;
+  tl_device_info info;
+} Device;
+
+static Device device(uint32_t index) {
+  Device found = {.info = {.struct_size = sizeof found.info}};
+  found.status = tl_get_device_info(index, &found.info);
+  return found;
 }
 
 lean_obj_res torchlean_libtorch_device_name(uint32_t index) {
-  tl_device_info info = {.struct_size = sizeof info};
-  const tl_status status = tl_get_device_info(index, &info);
-  if (status != TL_OK) return tl_lean_io_error(status, tl_last_error());
-  return lean_io_result_mk_ok(lean_mk_string(info.name));
+  tl_lean_call call = tl_lean_io("device_name");
+  const Device found = device(index);
+  call.status = found.status;
+  return tl_lean_end_value(&call, tl_lean_ok(&call) ? lean_mk_string(found.info.name) : NULL);
 }
 
 lean_obj_res torchlean_libtorch_device_capability(uint32_t index) {
-  tl_device_info info = {.struct_size = sizeof info};
-  const tl_status status = tl_get_device_info(index, &info);
-  return tl_lean_io_u32(status, info.capability);
+  const Device found = device(index);
+  return tl_lean_io_u32(found.status, found.info.capability);
 }
 
 lean_obj_res torchlean_libtorch_device_sm_count(uint32_t index) {
-  tl_device_info info = {.struct_size = sizeof info};
-  const tl_status status = tl_get_device_info(index, &info);
-  return tl_lean_io_u32(status, info.multiprocessor_count);
+  const Device found = device(index);
+  return tl_lean_io_u32(found.status, found.info.multiprocessor_count);
 }
 
 lean_obj_res torchlean_libtorch_device_clock_khz(uint32_t index) {
-  tl_device_info info = {.struct_size = sizeof info};
-  const tl_status status = tl_get_device_info(index, &info);
-  return tl_lean_io_u32(status, info.clock_khz);
+  const Device found = device(index);
+  return tl_lean_io_u32(found.status, found.info.clock_khz);
 }
 
 lean_obj_res torchlean_libtorch_device_mem_clock_khz(uint32_t index) {
-  tl_device_info info = {.struct_size = sizeof info};
-  const tl_status status = tl_get_device_info(index, &info);
-  return tl_lean_io_u32(status, info.memory_clock_khz);
+  const Device found = device(index);
+  return tl_lean_io_u32(found.status, found.info.memory_clock_khz);
 }
 
 lean_obj_res torchlean_libtorch_device_mem_bus_width(uint32_t index) {
-  tl_device_info info = {.struct_size = sizeof info};
-  const tl_status status = tl_get_device_info(index, &info);
-  return tl_lean_io_u32(status, info.memory_bus_width);
+  const Device found = device(index);
+  return tl_lean_io_u32(found.status, found.info.memory_bus_width);
 }
 
 lean_obj_res torchlean_libtorch_device_total_bytes(uint32_t index) {
-  tl_device_info info = {.struct_size = sizeof info};
-  const tl_status status = tl_get_device_info(index, &info);
-  return tl_lean_io_u64(status, info.total_bytes);
+  const Device found = device(index);
+  return tl_lean_io_u64(found.status, found.info.total_bytes);
 }
 
 lean_obj_res torchlean_libtorch_driver_version(uint32_t token) {

@@ -1,5 +1,5 @@
 /* Lean symbols: convolutions, their transposes, and gradients. */
-#include "object.h"
+#include "call.h"
 #include "symbols.h"
 
 /* ---- A batch -----------------------------------------------------------------------------------
@@ -11,36 +11,22 @@ lean_obj_res torchlean_cuda_buffer_conv_io(b_lean_obj_arg input, b_lean_obj_arg 
                                            b_lean_obj_arg padding_before,
                                            b_lean_obj_arg padding_after, b_lean_obj_arg dilations,
                                            uint32_t groups) {
-  static const char operation[] = "conv_io";
-  if (!tl_lean_is_buffer(input)) {
-    return tl_lean_io_wrong_class(operation, "input", input, "a Buffer");
+  tl_lean_call call = tl_lean_io("conv_io");
+  const tl_buffer *x = tl_lean_take_buffer(&call, "input", input);
+  const tl_buffer *weights = tl_lean_take_buffer(&call, "kernel", kernel);
+  const tl_buffer *offset = tl_lean_take_buffer(&call, "bias", bias);
+  tl_lean_dims storage[6];
+  tl_conv_lists lists = {.struct_size = sizeof lists};
+  lists.input_dims = tl_lean_take_dims(&call, "inputDims", input_dims, storage[0]);
+  lists.kernel_dims = tl_lean_take_dims(&call, "kernelDims", kernel_dims, storage[1]);
+  lists.strides = tl_lean_take_dims(&call, "strides", strides, storage[2]);
+  lists.padding_before = tl_lean_take_dims(&call, "paddingBefore", padding_before, storage[3]);
+  lists.padding_after = tl_lean_take_dims(&call, "paddingAfter", padding_after, storage[4]);
+  lists.dilations = tl_lean_take_dims(&call, "dilations", dilations, storage[5]);
+  if (tl_lean_ok(&call)) {
+    call.status = tl_conv(x, weights, offset, &lists, groups, &call.out[0]);
   }
-  if (!tl_lean_is_buffer(kernel)) {
-    return tl_lean_io_wrong_class(operation, "kernel", kernel, "a Buffer");
-  }
-  if (!tl_lean_is_buffer(bias)) return tl_lean_io_wrong_class(operation, "bias", bias, "a Buffer");
-  tl_lean_dims lists[6];
-  const struct {
-    const char *name;
-    b_lean_obj_arg array;
-  } given[6] = {
-      {"inputDims", input_dims},         {"kernelDims", kernel_dims},     {"strides", strides},
-      {"paddingBefore", padding_before}, {"paddingAfter", padding_after}, {"dilations", dilations}};
-  for (size_t i = 0; i < 6; ++i) {
-    lean_object *error = tl_lean_io_dims(operation, given[i].name, given[i].array, &lists[i]);
-    if (error != NULL) return error;
-  }
-  const tl_conv_lists all = {.struct_size = sizeof all,
-                             .input_dims = tl_lean_list(&lists[0]),
-                             .kernel_dims = tl_lean_list(&lists[1]),
-                             .strides = tl_lean_list(&lists[2]),
-                             .padding_before = tl_lean_list(&lists[3]),
-                             .padding_after = tl_lean_list(&lists[4]),
-                             .dilations = tl_lean_list(&lists[5])};
-  tl_buffer *out = NULL;
-  return tl_lean_io_buffer(tl_conv(tl_lean_buffer(input), tl_lean_buffer(kernel),
-                                   tl_lean_buffer(bias), &all, groups, &out),
-                           &out);
+  return tl_lean_end(&call, 1);
 }
 
 /* ---- One sample --------------------------------------------------------------------------------
@@ -58,54 +44,54 @@ typedef tl_status (*Backward)(const tl_buffer *input, const tl_buffer *kernel,
                               tl_buffer **out_dinput);
 
 static lean_obj_res forward(Forward convolve, const char *operation, b_lean_obj_arg input,
-                            b_lean_obj_arg kernel, b_lean_obj_arg bias,
-                            const tl_lean_windows *windows, uint32_t in_c, uint32_t out_c) {
-  const tl_buffer *x = tl_lean_expect_buffer(operation, "input", input);
-  const tl_buffer *weights = tl_lean_expect_buffer(operation, "kernel", kernel);
-  const tl_buffer *offset = tl_lean_expect_buffer(operation, "bias", bias);
-  tl_buffer *out = NULL;
-  tl_lean_must(convolve(x, weights, offset, tl_lean_list(&windows->in),
-                        tl_lean_list(&windows->kernel), tl_lean_list(&windows->stride),
-                        tl_lean_list(&windows->padding), in_c, out_c, &out));
-  return tl_lean_wrap(out);
+                            b_lean_obj_arg kernel, b_lean_obj_arg bias, b_lean_obj_arg in_spatial,
+                            b_lean_obj_arg kernel_spatial, b_lean_obj_arg stride,
+                            b_lean_obj_arg padding, uint32_t in_c, uint32_t out_c) {
+  tl_lean_call call = tl_lean_pure(operation);
+  const tl_buffer *x = tl_lean_take_buffer(&call, "input", input);
+  const tl_buffer *weights = tl_lean_take_buffer(&call, "kernel", kernel);
+  const tl_buffer *offset = tl_lean_take_buffer(&call, "bias", bias);
+  tl_lean_windows w;
+  tl_lean_take_windows(&call, in_spatial, "kernelSpatial", kernel_spatial, stride, padding, &w);
+  if (tl_lean_ok(&call)) {
+    call.status = convolve(x, weights, offset, w.in, w.kernel, w.stride, w.padding, in_c, out_c,
+                           &call.out[0]);
+  }
+  return tl_lean_end(&call, 1);
 }
 
 /* (dKernel, (dBias, dInput)). */
 static lean_obj_res backward(Backward differentiate, const char *operation, b_lean_obj_arg input,
-                             b_lean_obj_arg kernel, b_lean_obj_arg grad,
-                             const tl_lean_windows *windows, uint32_t in_c, uint32_t out_c) {
-  const tl_buffer *x = tl_lean_expect_buffer(operation, "input", input);
-  const tl_buffer *weights = tl_lean_expect_buffer(operation, "kernel", kernel);
-  const tl_buffer *gradient = tl_lean_expect_buffer(operation, "grad", grad);
-  tl_buffer *dkernel = NULL;
-  tl_buffer *dbias = NULL;
-  tl_buffer *dinput = NULL;
-  tl_lean_must(differentiate(x, weights, gradient, tl_lean_list(&windows->in),
-                             tl_lean_list(&windows->kernel), tl_lean_list(&windows->stride),
-                             tl_lean_list(&windows->padding), in_c, out_c, &dkernel, &dbias,
-                             &dinput));
-  lean_object *rest = tl_lean_pair(tl_lean_wrap(dbias), tl_lean_wrap(dinput));
-  return tl_lean_pair(tl_lean_wrap(dkernel), rest);
+                             b_lean_obj_arg kernel, b_lean_obj_arg grad, b_lean_obj_arg in_spatial,
+                             b_lean_obj_arg kernel_spatial, b_lean_obj_arg stride,
+                             b_lean_obj_arg padding, uint32_t in_c, uint32_t out_c) {
+  tl_lean_call call = tl_lean_pure(operation);
+  const tl_buffer *x = tl_lean_take_buffer(&call, "input", input);
+  const tl_buffer *weights = tl_lean_take_buffer(&call, "kernel", kernel);
+  const tl_buffer *gradient = tl_lean_take_buffer(&call, "grad", grad);
+  tl_lean_windows w;
+  tl_lean_take_windows(&call, in_spatial, "kernelSpatial", kernel_spatial, stride, padding, &w);
+  if (tl_lean_ok(&call)) {
+    call.status = differentiate(x, weights, gradient, w.in, w.kernel, w.stride, w.padding, in_c,
+                                out_c, &call.out[0], &call.out[1], &call.out[2]);
+  }
+  return tl_lean_end(&call, 3);
 }
 
 lean_obj_res torchlean_cuda_conv_fwd(b_lean_obj_arg input, b_lean_obj_arg kernel,
                                      b_lean_obj_arg bias, b_lean_obj_arg in_spatial,
                                      b_lean_obj_arg kernel_spatial, b_lean_obj_arg stride,
                                      b_lean_obj_arg padding, uint32_t in_c, uint32_t out_c) {
-  tl_lean_windows windows;
-  tl_lean_expect_windows(&windows, "conv_fwd", in_spatial, "kernelSpatial", kernel_spatial, stride,
-                         padding);
-  return forward(tl_conv_fwd, "conv_fwd", input, kernel, bias, &windows, in_c, out_c);
+  return forward(tl_conv_fwd, "conv_fwd", input, kernel, bias, in_spatial, kernel_spatial, stride,
+                 padding, in_c, out_c);
 }
 
 lean_obj_res torchlean_cuda_conv_bwd(b_lean_obj_arg input, b_lean_obj_arg kernel,
                                      b_lean_obj_arg grad, b_lean_obj_arg in_spatial,
                                      b_lean_obj_arg kernel_spatial, b_lean_obj_arg stride,
                                      b_lean_obj_arg padding, uint32_t in_c, uint32_t out_c) {
-  tl_lean_windows windows;
-  tl_lean_expect_windows(&windows, "conv_bwd", in_spatial, "kernelSpatial", kernel_spatial, stride,
-                         padding);
-  return backward(tl_conv_bwd, "conv_bwd", input, kernel, grad, &windows, in_c, out_c);
+  return backward(tl_conv_bwd, "conv_bwd", input, kernel, grad, in_spatial, kernel_spatial, stride,
+                  padding, in_c, out_c);
 }
 
 lean_obj_res torchlean_cuda_convtranspose_fwd(b_lean_obj_arg input, b_lean_obj_arg kernel,
@@ -113,11 +99,8 @@ lean_obj_res torchlean_cuda_convtranspose_fwd(b_lean_obj_arg input, b_lean_obj_a
                                               b_lean_obj_arg kernel_spatial, b_lean_obj_arg stride,
                                               b_lean_obj_arg padding, uint32_t in_c,
                                               uint32_t out_c) {
-  tl_lean_windows windows;
-  tl_lean_expect_windows(&windows, "convtranspose_fwd", in_spatial, "kernelSpatial", kernel_spatial,
-                         stride, padding);
-  return forward(tl_convtranspose_fwd, "convtranspose_fwd", input, kernel, bias, &windows, in_c,
-                 out_c);
+  return forward(tl_convtranspose_fwd, "convtranspose_fwd", input, kernel, bias, in_spatial,
+                 kernel_spatial, stride, padding, in_c, out_c);
 }
 
 lean_obj_res torchlean_cuda_convtranspose_bwd(b_lean_obj_arg input, b_lean_obj_arg kernel,
@@ -125,9 +108,6 @@ lean_obj_res torchlean_cuda_convtranspose_bwd(b_lean_obj_arg input, b_lean_obj_a
                                               b_lean_obj_arg kernel_spatial, b_lean_obj_arg stride,
                                               b_lean_obj_arg padding, uint32_t in_c,
                                               uint32_t out_c) {
-  tl_lean_windows windows;
-  tl_lean_expect_windows(&windows, "convtranspose_bwd", in_spatial, "kernelSpatial", kernel_spatial,
-                         stride, padding);
-  return backward(tl_convtranspose_bwd, "convtranspose_bwd", input, kernel, grad, &windows, in_c,
-                  out_c);
+  return backward(tl_convtranspose_bwd, "convtranspose_bwd", input, kernel, grad, in_spatial,
+                  kernel_spatial, stride, padding, in_c, out_c);
 }

@@ -1,32 +1,34 @@
 /* Lean symbols: elementwise operations on native buffers, and their gradients. */
-#include "object.h"
+#include "call.h"
 #include "symbols.h"
 
 /* The operands carry the argument names of symbols.tsv into messages. */
 static lean_obj_res unary(tl_unary_op op, const char *operation, b_lean_obj_arg x) {
-  tl_buffer *out = NULL;
-  tl_lean_must(tl_unary(op, tl_lean_expect_buffer(operation, "x", x), &out));
-  return tl_lean_wrap(out);
+  tl_lean_call call = tl_lean_pure(operation);
+  const tl_buffer *operand = tl_lean_take_buffer(&call, "x", x);
+  if (tl_lean_ok(&call)) call.status = tl_unary(op, operand, &call.out[0]);
+  return tl_lean_end(&call, 1);
 }
 
 static lean_obj_res binary(tl_binary_op op, const char *operation, const char *first,
                            b_lean_obj_arg a, const char *second, b_lean_obj_arg b) {
-  const tl_buffer *left = tl_lean_expect_buffer(operation, first, a);
-  const tl_buffer *right = tl_lean_expect_buffer(operation, second, b);
-  tl_buffer *out = NULL;
-  tl_lean_must(tl_binary(op, left, right, &out));
-  return tl_lean_wrap(out);
+  tl_lean_call call = tl_lean_pure(operation);
+  const tl_buffer *left = tl_lean_take_buffer(&call, first, a);
+  const tl_buffer *right = tl_lean_take_buffer(&call, second, b);
+  if (tl_lean_ok(&call)) call.status = tl_binary(op, left, right, &call.out[0]);
+  return tl_lean_end(&call, 1);
 }
 
 static lean_obj_res select_bwd(tl_select_bwd_op op, const char *operation, b_lean_obj_arg a,
                                b_lean_obj_arg b, b_lean_obj_arg gradient) {
-  const tl_buffer *left = tl_lean_expect_buffer(operation, "a", a);
-  const tl_buffer *right = tl_lean_expect_buffer(operation, "b", b);
-  tl_buffer *da = NULL;
-  tl_buffer *db = NULL;
-  tl_lean_must(
-      tl_select_bwd(op, left, right, tl_lean_expect_buffer(operation, "dLdy", gradient), &da, &db));
-  return tl_lean_pair(tl_lean_wrap(da), tl_lean_wrap(db));
+  tl_lean_call call = tl_lean_pure(operation);
+  const tl_buffer *left = tl_lean_take_buffer(&call, "a", a);
+  const tl_buffer *right = tl_lean_take_buffer(&call, "b", b);
+  const tl_buffer *upstream = tl_lean_take_buffer(&call, "dLdy", gradient);
+  if (tl_lean_ok(&call)) {
+    call.status = tl_select_bwd(op, left, right, upstream, &call.out[0], &call.out[1]);
+  }
+  return tl_lean_end(&call, 2);
 }
 
 /* ---- One operand -------------------------------------------------------------------------------
@@ -75,15 +77,17 @@ lean_obj_res torchlean_cuda_buffer_gelu(b_lean_obj_arg x) {
 }
 
 lean_obj_res torchlean_cuda_buffer_scale(b_lean_obj_arg x, double c) {
-  tl_buffer *out = NULL;
-  tl_lean_must(tl_scale(tl_lean_expect_buffer("scale", "x", x), c, &out));
-  return tl_lean_wrap(out);
+  tl_lean_call call = tl_lean_pure("scale");
+  const tl_buffer *operand = tl_lean_take_buffer(&call, "x", x);
+  if (tl_lean_ok(&call)) call.status = tl_scale(operand, c, &call.out[0]);
+  return tl_lean_end(&call, 1);
 }
 
 lean_obj_res torchlean_cuda_buffer_clamp(b_lean_obj_arg x, double lo, double hi) {
-  tl_buffer *out = NULL;
-  tl_lean_must(tl_clamp(tl_lean_expect_buffer("clamp", "x", x), lo, hi, &out));
-  return tl_lean_wrap(out);
+  tl_lean_call call = tl_lean_pure("clamp");
+  const tl_buffer *operand = tl_lean_take_buffer(&call, "x", x);
+  if (tl_lean_ok(&call)) call.status = tl_clamp(operand, lo, hi, &call.out[0]);
+  return tl_lean_end(&call, 1);
 }
 
 /* ---- Two operands ------------------------------------------------------------------------------
@@ -118,19 +122,19 @@ lean_obj_res torchlean_cuda_buffer_mask(b_lean_obj_arg values, b_lean_obj_arg al
 }
 
 lean_obj_res torchlean_cuda_buffer_axpy(b_lean_obj_arg a, b_lean_obj_arg b, double c) {
-  const tl_buffer *left = tl_lean_expect_buffer("axpy", "a", a);
-  const tl_buffer *right = tl_lean_expect_buffer("axpy", "b", b);
-  tl_buffer *out = NULL;
-  tl_lean_must(tl_axpy(left, right, c, &out));
-  return tl_lean_wrap(out);
+  tl_lean_call call = tl_lean_pure("axpy");
+  const tl_buffer *left = tl_lean_take_buffer(&call, "a", a);
+  const tl_buffer *right = tl_lean_take_buffer(&call, "b", b);
+  if (tl_lean_ok(&call)) call.status = tl_axpy(left, right, c, &call.out[0]);
+  return tl_lean_end(&call, 1);
 }
 
 lean_obj_res torchlean_cuda_buffer_scaled_prod_exp(b_lean_obj_arg x, b_lean_obj_arg y, double c) {
-  const tl_buffer *left = tl_lean_expect_buffer("scaled_prod_exp", "x", x);
-  const tl_buffer *right = tl_lean_expect_buffer("scaled_prod_exp", "y", y);
-  tl_buffer *out = NULL;
-  tl_lean_must(tl_scaled_prod_exp(left, right, c, &out));
-  return tl_lean_wrap(out);
+  tl_lean_call call = tl_lean_pure("scaled_prod_exp");
+  const tl_buffer *left = tl_lean_take_buffer(&call, "x", x);
+  const tl_buffer *right = tl_lean_take_buffer(&call, "y", y);
+  if (tl_lean_ok(&call)) call.status = tl_scaled_prod_exp(left, right, c, &call.out[0]);
+  return tl_lean_end(&call, 1);
 }
 
 /* ---- Gradients ---------------------------------------------------------------------------------
@@ -154,11 +158,11 @@ lean_obj_res torchlean_cuda_buffer_gelu_bwd(b_lean_obj_arg x, b_lean_obj_arg gra
 
 lean_obj_res torchlean_cuda_buffer_clamp_bwd(b_lean_obj_arg x, b_lean_obj_arg gradient, double lo,
                                              double hi) {
-  const tl_buffer *input = tl_lean_expect_buffer("clamp_bwd", "x", x);
-  const tl_buffer *upstream = tl_lean_expect_buffer("clamp_bwd", "dLdy", gradient);
-  tl_buffer *out = NULL;
-  tl_lean_must(tl_clamp_bwd(input, upstream, lo, hi, &out));
-  return tl_lean_wrap(out);
+  tl_lean_call call = tl_lean_pure("clamp_bwd");
+  const tl_buffer *input = tl_lean_take_buffer(&call, "x", x);
+  const tl_buffer *upstream = tl_lean_take_buffer(&call, "dLdy", gradient);
+  if (tl_lean_ok(&call)) call.status = tl_clamp_bwd(input, upstream, lo, hi, &call.out[0]);
+  return tl_lean_end(&call, 1);
 }
 
 lean_obj_res torchlean_cuda_buffer_max_bwd(b_lean_obj_arg a, b_lean_obj_arg b,

@@ -94,6 +94,27 @@ __attribute__((noreturn)) void lean_internal_panic(const char *message);
 lean_external_class *lean_register_external_class(void (*finalize)(void *),
                                                   void (*foreach)(void *, b_lean_obj_arg));
 
+/* ---- For the thread sanitizer ------------------------------------------------------------------
+ * Lean's library is not instrumented: the sanitizer sees neither the atomic counts that order one
+ * thread's last use of an object before another's freeing it, nor the allocator that hands its
+ * memory to a third. These two say so. */
+
+#ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+
+/* Before a reference is dropped: our use of the object comes before whatever follows, and if it is
+ * the last reference, everybody's did. */
+static inline void lean_abi_dropping(lean_object *object) {
+  __tsan_release(object);
+  __tsan_acquire(object);
+}
+static inline void lean_abi_allocated(lean_object *object) { __tsan_acquire(object); }
+#else
+static inline void lean_abi_dropping(lean_object *object) { (void)object; }
+static inline void lean_abi_allocated(lean_object *object) { (void)object; }
+#endif
+
 /* ---- Scalars and counting ----------------------------------------------------------------------
  */
 
@@ -104,19 +125,22 @@ static inline lean_object *lean_box(size_t value) { return (lean_object *)((valu
 static inline size_t lean_unbox(lean_object *object) { return (uintptr_t)object >> 1; }
 
 static inline void lean_inc(lean_object *object) {
-  if (lean_is_scalar(object) || object->count == 0) return;
-  if (object->count > 0) {
-    ++object->count;
-  } else if (__atomic_load_n(&object->count, __ATOMIC_RELAXED) > INT_MIN + 0x10000000) {
-    __atomic_fetch_sub(&object->count, 1, __ATOMIC_RELAXED); /* near the limit it stays for ever */
+  if (lean_is_scalar(object)) return;
+  const int32_t count = __atomic_load_n(&object->count, __ATOMIC_RELAXED);
+  if (count > 0) {
+    object->count = count + 1;
+  } else if (count != 0 && count > INT_MIN + 0x10000000) { /* near the limit it stays for ever */
+    __atomic_fetch_sub(&object->count, 1, __ATOMIC_RELAXED);
   }
 }
 
 static inline void lean_dec(lean_object *object) {
-  if (lean_is_scalar(object) || object->count == 0) return;
-  if (object->count > 1) {
-    --object->count;
-  } else {
+  if (lean_is_scalar(object)) return;
+  const int32_t count = __atomic_load_n(&object->count, __ATOMIC_RELAXED);
+  if (count > 1) {
+    object->count = count - 1;
+  } else if (count != 0) {
+    lean_abi_dropping(object);
     lean_dec_ref_cold(object);
   }
 }
@@ -142,6 +166,7 @@ static inline bool lean_is_external(lean_object *object) {
 /* Lean's allocator keeps the size in the header; the other members are the caller's to set. */
 static inline lean_object *lean_abi_make(size_t bytes, unsigned tag, unsigned other) {
   lean_object *object = lean_alloc_object(bytes);
+  lean_abi_allocated(object);
   object->count = 1;
   object->tag = (uint8_t)tag;
   object->other = (uint8_t)other;
@@ -154,7 +179,7 @@ static inline lean_object *lean_abi_make(size_t bytes, unsigned tag, unsigned ot
 static inline unsigned lean_ctor_num_objs(lean_object *object) { return object->other; }
 
 static inline lean_object **lean_ctor_obj_cptr(lean_object *object) {
-  return (lean_object **)(object + 1);
+  return (lean_object **)(void *)(object + 1);
 }
 
 static inline lean_object *lean_ctor_get(b_lean_obj_arg object, unsigned index) {
@@ -201,15 +226,15 @@ static inline lean_obj_res lean_box_float(double value) {
  */
 
 static inline size_t lean_array_size(b_lean_obj_arg array) {
-  return ((lean_abi_array_object *)array)->size;
+  return ((lean_abi_array_object *)(void *)array)->size;
 }
 
 static inline lean_object *lean_array_get_core(b_lean_obj_arg array, size_t index) {
-  return ((lean_abi_array_object *)array)->elements[index];
+  return ((lean_abi_array_object *)(void *)array)->elements[index];
 }
 
 static inline lean_obj_res lean_alloc_sarray(unsigned width, size_t size, size_t capacity) {
-  lean_abi_scalar_array_object *array = (lean_abi_scalar_array_object *)lean_abi_make(
+  lean_abi_scalar_array_object *array = (lean_abi_scalar_array_object *)(void *)lean_abi_make(
       sizeof *array + width * capacity, lean_abi_scalar_array, width);
   array->size = size;
   array->capacity = capacity;
@@ -219,31 +244,31 @@ static inline lean_obj_res lean_alloc_sarray(unsigned width, size_t size, size_t
 static inline unsigned lean_sarray_elem_size(lean_object *array) { return array->other & 0x7f; }
 
 static inline size_t lean_sarray_size(b_lean_obj_arg array) {
-  return ((lean_abi_scalar_array_object *)array)->size;
+  return ((lean_abi_scalar_array_object *)(void *)array)->size;
 }
 
 static inline uint8_t *lean_sarray_cptr(lean_object *array) {
-  return ((lean_abi_scalar_array_object *)array)->data;
+  return ((lean_abi_scalar_array_object *)(void *)array)->data;
 }
 
 static inline const char *lean_string_cstr(b_lean_obj_arg string) {
-  return ((lean_abi_string_object *)string)->text;
+  return ((lean_abi_string_object *)(void *)string)->text;
 }
 
 static inline lean_object *lean_alloc_external(lean_external_class *external_class, void *data) {
   lean_abi_external_object *external =
-      (lean_abi_external_object *)lean_abi_make(sizeof *external, lean_abi_external, 0);
+      (lean_abi_external_object *)(void *)lean_abi_make(sizeof *external, lean_abi_external, 0);
   external->external_class = external_class;
   external->data = data;
   return &external->header;
 }
 
 static inline lean_external_class *lean_get_external_class(lean_object *external) {
-  return ((lean_abi_external_object *)external)->external_class;
+  return ((lean_abi_external_object *)(void *)external)->external_class;
 }
 
 static inline void *lean_get_external_data(lean_object *external) {
-  return ((lean_abi_external_object *)external)->data;
+  return ((lean_abi_external_object *)(void *)external)->data;
 }
 
 /* ---- IO results --------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
-/* Buffers as Lean external objects, and the other classes that cross the boundary. */
+/* Buffers as Lean external objects, failures, and the other classes that cross the boundary. */
 #include "object.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What all copies of the shim in a process share, so that one recognises the other's buffers: a
  * program may hold the static shim and load the shared one. */
 typedef struct {
   _Atomic(lean_external_class *) buffer_class;
+  _Atomic(lean_external_class *) poison_class;
   atomic_uint_fast64_t live;
   atomic_uint_fast64_t peak;
   atomic_uint_fast64_t created;
@@ -25,35 +27,27 @@ static SharedState *shared_state(void) {
   return state;
 }
 
-/* ---- Buffers -----------------------------------------------------------------------------------
+/* ---- External objects --------------------------------------------------------------------------
  */
-
-/* Runs on whichever thread drops the last reference. */
-static void finalize_buffer(void *data) {
-  SharedState *state = shared_state();
-  tl_buffer_free(data);
-  atomic_fetch_sub_explicit(&state->live, 1, memory_order_relaxed);
-  atomic_fetch_add_explicit(&state->finalized, 1, memory_order_relaxed);
-}
 
 static void visit_no_children(void *data, b_lean_obj_arg visitor) {
   (void)data;
   (void)visitor;
 }
 
-static lean_external_class *buffer_class(SharedState *state) {
-  lean_external_class *known = atomic_load_explicit(&state->buffer_class, memory_order_acquire);
+static lean_external_class *registered(_Atomic(lean_external_class *) *place,
+                                       void (*finalize)(void *)) {
+  lean_external_class *known = atomic_load_explicit(place, memory_order_acquire);
   if (known != NULL) return known;
   /* Of several threads that register at once one wins; Lean keeps the other classes, unused. */
-  lean_external_class *fresh = lean_register_external_class(finalize_buffer, visit_no_children);
+  lean_external_class *fresh = lean_register_external_class(finalize, visit_no_children);
   const bool won = atomic_compare_exchange_strong_explicit(
-      &state->buffer_class, &known, fresh, memory_order_acq_rel, memory_order_acquire);
+      place, &known, fresh, memory_order_acq_rel, memory_order_acquire);
   return won ? fresh : known;
 }
 
-lean_obj_res tl_lean_wrap(tl_buffer *buffer) {
-  SharedState *state = shared_state();
-  lean_object *object = lean_alloc_external(buffer_class(state), buffer);
+static lean_object *counted(SharedState *state, lean_external_class *class, void *data) {
+  lean_object *object = lean_alloc_external(class, data);
   const uint64_t live = atomic_fetch_add_explicit(&state->live, 1, memory_order_relaxed) + 1;
   uint_fast64_t peak = atomic_load_explicit(&state->peak, memory_order_relaxed);
   while (live > peak &&
@@ -64,12 +58,39 @@ lean_obj_res tl_lean_wrap(tl_buffer *buffer) {
   return object;
 }
 
-bool tl_lean_is_buffer(b_lean_obj_arg object) {
-  return !lean_is_scalar(object) && lean_is_external(object) &&
-         lean_get_external_class(object) == buffer_class(shared_state());
+static void count_finalized(SharedState *state) {
+  atomic_fetch_sub_explicit(&state->live, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&state->finalized, 1, memory_order_relaxed);
 }
 
-tl_buffer *tl_lean_buffer(b_lean_obj_arg object) { return lean_get_external_data(object); }
+static bool is_of_class(b_lean_obj_arg object, _Atomic(lean_external_class *) *place) {
+  /* Not registered yet: no object has that class, and NULL is none. */
+  return !lean_is_scalar(object) && lean_is_external(object) &&
+         lean_get_external_class(object) == atomic_load_explicit(place, memory_order_acquire);
+}
+
+/* ---- Buffers -----------------------------------------------------------------------------------
+ */
+
+/* Runs on whichever thread drops the last reference. */
+static void finalize_buffer(void *data) {
+  tl_buffer_free(data);
+  count_finalized(shared_state());
+}
+
+lean_obj_res tl_lean_wrap(tl_buffer *buffer) {
+  SharedState *state = shared_state();
+  return counted(state, registered(&state->buffer_class, finalize_buffer), buffer);
+}
+
+tl_buffer *tl_lean_buffer(b_lean_obj_arg object) {
+  return is_of_class(object, &shared_state()->buffer_class) ? lean_get_external_data(object) : NULL;
+}
+
+bool tl_lean_is_buffer(b_lean_obj_arg object) {
+  SharedState *state = shared_state();
+  return is_of_class(object, &state->buffer_class) || is_of_class(object, &state->poison_class);
+}
 
 tl_lean_wrapper_counts tl_lean_count_wrappers(void) {
   SharedState *state = shared_state();
@@ -79,6 +100,57 @@ tl_lean_wrapper_counts tl_lean_count_wrappers(void) {
   counts.created = atomic_load_explicit(&state->created, memory_order_relaxed);
   counts.finalized = atomic_load_explicit(&state->finalized, memory_order_relaxed);
   return counts;
+}
+
+/* ---- Failures ----------------------------------------------------------------------------------
+ */
+
+struct tl_lean_failure {
+  atomic_uint_fast32_t references;
+  tl_status status;
+  const char *text;
+};
+
+/* For where not even the failure can be allocated. It starts with a reference that nobody drops. */
+static tl_lean_failure exhausted = {1, TL_OUT_OF_MEMORY, "host memory is exhausted"};
+
+tl_lean_failure *tl_lean_failure_make(tl_status status, const char *text) {
+  const size_t bytes = strlen(text) + 1;
+  tl_lean_failure *failure = malloc(sizeof *failure + bytes);
+  if (failure == NULL) return tl_lean_failure_share(&exhausted);
+  char *copy = (char *)(failure + 1);
+  memcpy(copy, text, bytes);
+  atomic_init(&failure->references, 1);
+  failure->status = status;
+  failure->text = copy;
+  return failure;
+}
+
+tl_status tl_lean_failure_status(const tl_lean_failure *failure) { return failure->status; }
+
+const char *tl_lean_failure_text(const tl_lean_failure *failure) { return failure->text; }
+
+tl_lean_failure *tl_lean_failure_share(tl_lean_failure *failure) {
+  atomic_fetch_add_explicit(&failure->references, 1, memory_order_relaxed);
+  return failure;
+}
+
+void tl_lean_failure_drop(tl_lean_failure *failure) {
+  if (atomic_fetch_sub_explicit(&failure->references, 1, memory_order_acq_rel) == 1) free(failure);
+}
+
+static void finalize_poison(void *data) {
+  tl_lean_failure_drop(data);
+  count_finalized(shared_state());
+}
+
+lean_obj_res tl_lean_poison(tl_lean_failure *failure) {
+  SharedState *state = shared_state();
+  return counted(state, registered(&state->poison_class, finalize_poison), failure);
+}
+
+tl_lean_failure *tl_lean_poison_of(b_lean_obj_arg object) {
+  return is_of_class(object, &shared_state()->poison_class) ? lean_get_external_data(object) : NULL;
 }
 
 /* ---- Other classes -----------------------------------------------------------------------------
@@ -140,4 +212,17 @@ lean_obj_res tl_lean_pair(lean_obj_arg first, lean_obj_arg second) {
   lean_ctor_set(pair, 0, first);
   lean_ctor_set(pair, 1, second);
   return pair;
+}
+
+const char *tl_lean_class_name(b_lean_obj_arg object) {
+  if (lean_is_scalar(object)) return "a Nat or an enumeration";
+  if (tl_lean_is_buffer(object)) return "a Buffer";
+  if (tl_lean_is_byte_array(object)) return "a ByteArray";
+  if (tl_lean_is_float_array(object)) return "a FloatArray";
+  if (lean_is_ctor(object)) return "a structure";
+  if (lean_is_array(object)) return "an Array";
+  if (lean_is_string(object)) return "a String";
+  if (lean_is_mpz(object)) return "a Nat of 2^63 or more";
+  if (lean_is_external(object)) return "an external object of another class";
+  return "an object of another class";
 }

@@ -1,5 +1,5 @@
 /* Lean symbols: state of the runtime, telemetry, and the failure of a pure computation. */
-#include "object.h"
+#include "call.h"
 #include "symbols.h"
 
 uint32_t torchlean_cuda_runtime_status(uint32_t token) {
@@ -13,11 +13,12 @@ uint32_t torchlean_runtime_collect_allocator(uint32_t token) {
   return 0;
 }
 
+/* The failure of a pure computation of the program itself. */
 lean_obj_res torchlean_cuda_buffer_fail(b_lean_obj_arg message) {
-  if (lean_is_scalar(message) || !lean_is_string(message)) {
-    tl_lean_panic("buffer_fail: message is not a String");
-  }
-  tl_lean_panic(lean_string_cstr(message));
+  tl_lean_call call = tl_lean_pure("buffer_fail");
+  tl_lean_take_string(&call, "message", message);
+  if (tl_lean_ok(&call)) tl_lean_fail(&call, TL_INVALID_ARGUMENT, lean_string_cstr(message));
+  return tl_lean_end(&call, 1);
 }
 
 /* ---- Payload counters --------------------------------------------------------------------------
@@ -25,7 +26,7 @@ lean_obj_res torchlean_cuda_buffer_fail(b_lean_obj_arg message) {
 
 static tl_counters payload_counters(void) {
   tl_counters counters = {.struct_size = sizeof counters};
-  tl_lean_must(tl_get_counters(&counters));
+  tl_get_counters(&counters); /* cannot fail: the structure is the core's own */
   return counters;
 }
 
@@ -72,7 +73,7 @@ uint64_t torchlean_cuda_wrapper_finalize_count(uint32_t token) {
   return tl_lean_count_wrappers().finalized;
 }
 
-/* ---- Figures of the backend's allocator: zero where it cannot say -------------------------------
+/* ---- Figures of the backend's allocator: zero where it cannot say ------------------------------
  */
 
 static tl_memory_figures memory_figures(void) {

@@ -322,63 +322,6 @@ static void scalar_order_is_kept(void) {
   drop_all(8, objects);
 }
 
-static void controls_answer(void) {
-  CHECK_EQUAL(torchlean_cuda_runtime_status(0), TL_NATIVE_AVAILABLE);
-  CHECK_EQUAL(torchlean_runtime_collect_allocator(0), 0);
-  CHECK(torchlean_libtorch_device_count(0) >= 1);
-  CHECK_EQUAL(torchlean_libtorch_get_device(0), 0);
-  lean_object *version = torchlean_libtorch_version(0);
-  CHECK(lean_is_string(version) && lean_string_cstr(version)[0] != '\0');
-  CHECK(strcmp(lean_string_cstr(version), "unavailable") != 0);
-  lean_dec(version);
-  lean_object *name = take_value(torchlean_libtorch_device_name(0));
-  CHECK(lean_is_string(name) && lean_string_cstr(name)[0] != '\0');
-  lean_dec(name);
-  CHECK(take_value(torchlean_libtorch_device_capability(0)) == lean_box(0));
-  CHECK(take_value(torchlean_libtorch_device_clock_khz(0)) == lean_box(0));
-  CHECK(take_value(torchlean_libtorch_device_mem_clock_khz(0)) == lean_box(0));
-  CHECK(take_value(torchlean_libtorch_device_mem_bus_width(0)) == lean_box(0));
-  CHECK(take_value(torchlean_libtorch_driver_version(0)) == lean_box(0));
-  CHECK(take_value(torchlean_libtorch_runtime_version(0)) == lean_box(0));
-  CHECK(lean_is_scalar(take_value(torchlean_libtorch_device_sm_count(0))));
-  lean_object *total = take_value(torchlean_libtorch_device_total_bytes(0));
-  uint64_t bytes = 0;
-  memcpy(&bytes, lean_ctor_obj_cptr(total), sizeof bytes); /* a UInt64 in an object of its own */
-  CHECK(bytes > 1 << 20);
-  CHECK_EQUAL(bytes, torchlean_cuda_allocator_device_total_bytes(0));
-  CHECK(torchlean_cuda_allocator_device_free_bytes(0) > 0);
-  lean_dec(total);
-  lean_dec(take_value(torchlean_libtorch_synchronize(0)));
-  lean_dec(take_value(torchlean_libtorch_empty_cache(0)));
-  const IoError beyond = take_error(torchlean_libtorch_device_name(1000));
-  CHECK(strcmp(beyond.constructor, "userError") == 0);
-}
-
-static double read_fraction(void) {
-  lean_object *boxed = take_value(torchlean_libtorch_get_memory_fraction(0));
-  double fraction = 0;
-  memcpy(&fraction, lean_ctor_obj_cptr(boxed), sizeof fraction);
-  lean_dec(boxed);
-  return fraction;
-}
-
-static void settings_and_fraction_are_kept(void) {
-  CHECK(take_value(torchlean_libtorch_get_setting(TL_SETTING_MATMUL_TF32)) == lean_box(0));
-  CHECK(take_value(torchlean_libtorch_set_setting(TL_SETTING_MATMUL_TF32, 5)) == lean_box(0));
-  CHECK(take_value(torchlean_libtorch_get_setting(TL_SETTING_MATMUL_TF32)) == lean_box(1));
-  lean_dec(take_value(torchlean_libtorch_set_setting(TL_SETTING_MATMUL_TF32, 0)));
-  const IoError unknown = take_error(torchlean_libtorch_get_setting(99));
-  CHECK(strcmp(unknown.constructor, "userError") == 0);
-  CHECK_CONTAINS(unknown.text, "99");
-
-  CHECK_EQUAL(read_fraction(), 1);
-  lean_dec(take_value(torchlean_libtorch_set_memory_fraction(0.5)));
-  CHECK_EQUAL(read_fraction(), 0.5);
-  const IoError too_much = take_error(torchlean_libtorch_set_memory_fraction(1.5));
-  CHECK(strcmp(too_much.constructor, "userError") == 0);
-  lean_dec(take_value(torchlean_libtorch_set_memory_fraction(1)));
-}
-
 int main(int argc, char **argv) {
   static const Test tests[] = {TEST(allocation_gives_a_buffer_of_the_size_and_dtype),
                                TEST(float_arrays_and_bytes_cross_unchanged),
@@ -391,8 +334,6 @@ int main(int argc, char **argv) {
                                TEST(arrays_of_naturals_are_lists_of_dimensions),
                                TEST(every_symbol_of_the_slice_answers),
                                TEST(scalar_order_is_kept),
-                               TEST(controls_answer),
-                               TEST(settings_and_fraction_are_kept),
                                {0}};
   static const Scenario none[] = {{0}};
   return run_tests(argc, argv, tests, none);

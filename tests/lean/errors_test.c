@@ -100,9 +100,10 @@ static void what_no_backend_has_is_a_user_error(void) {
   lean_object *source = lean_mk_string("kernel");
   lean_object *inputs = make_array(1, (lean_object *[]){x});
   expect_error(torchlean_kernel_run_buffer(source, inputs, 1), "userError", "not supported");
-  expect_error(torchlean_kernel_run_buffer(dims, inputs, 1), "userError", "source is not a String");
+  expect_error(torchlean_kernel_run_buffer(dims, inputs, 1), "userError",
+               "source is an Array, expected a String");
   expect_error(torchlean_kernel_run_bytes(source, 0, 1, inputs, 1), "userError",
-               "arrays has an element of another class");
+               "arrays[0] is a Buffer, expected a ByteArray");
   lean_dec(inputs);
   lean_dec(source);
   lean_dec(dims);
@@ -258,7 +259,7 @@ static void a_pure_failure_ends_the_process_with_its_message(void) {
       {"big_index", "gather_rows: indices[1] is 4294967296, expected at most 4294967295"},
       {"wrong_k", "scatter_add: indices has 2 entries, expected k = 4"},
       {"pool_rank", "avgpool_bwd: inSpatial has 0 spatial axes, expected 1 to 3"},
-      {"kernel", "run_encoded: format is not a FloatFormat"},
+      {"kernel", "run_encoded: format is a Nat or an enumeration, expected a FloatFormat"},
   };
   for (size_t i = 0; i < sizeof panics / sizeof *panics; ++i) {
     const Ending ending = run_scenario(panics[i].scenario);

@@ -130,7 +130,7 @@ lean_object *make_bytes(size_t count, const void *values) {
 }
 
 lean_object *make_array(size_t count, lean_object *const *owned) {
-  lean_abi_array_object *array = (lean_abi_array_object *)lean_abi_make(
+  lean_abi_array_object *array = (lean_abi_array_object *)(void *)lean_abi_make(
       sizeof *array + count * sizeof(lean_object *), lean_abi_array, 0);
   array->size = count;
   array->capacity = count;

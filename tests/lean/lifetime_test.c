@@ -127,7 +127,7 @@ static lean_object *double_it(lean_object *x, lean_object *unit) {
 static void a_task_computes_with_buffers_and_drops_them(void) {
   const Counts before = wrapper_counts();
   lean_object *x = torchlean_cuda_buffer_full(3, 1.5, float32);
-  Closure *closure = (Closure *)lean_abi_make(sizeof *closure, 245, 0);
+  Closure *closure = (Closure *)(void *)lean_abi_make(sizeof *closure, 245, 0);
   lean_object *(*function)(lean_object *, lean_object *) = double_it;
   memcpy(&closure->function, &function, sizeof function);
   closure->arity = 2;

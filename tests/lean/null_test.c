@@ -40,6 +40,9 @@ static void setters_and_operations_fail_with_the_reason(void) {
   expect_reason(torchlean_libtorch_set_setting(TL_SETTING_DETERMINISTIC, 1), "otherError");
   expect_reason(torchlean_libtorch_set_memory_fraction(0.5), "otherError");
   expect_reason(torchlean_libtorch_set_device(0), "otherError");
+  expect_reason(torchlean_libtorch_device_name(0), "otherError");
+  expect_reason(torchlean_libtorch_device_capability(0), "otherError");
+  expect_reason(torchlean_libtorch_device_total_bytes(0), "otherError");
   expect_reason(torchlean_cuda_buffer_zeros_io(4, TL_FLOAT32), "otherError");
   expect_reason(torchlean_cuda_buffer_rand_uniform_io(4, 1, TL_FLOAT32), "otherError");
   lean_object *array = make_floats(1, (double[]){1});
