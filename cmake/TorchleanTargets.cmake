@@ -100,12 +100,16 @@ function(torchlean_add_backend name)
   endif()
 endfunction()
 
+# What a sanitizer preset builds: the tests with its label and all that they depend on.
+add_custom_target(checks)
+
 # torchlean_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...]
 #                    [ENVIRONMENT <name=value>...] [ARGS <argument>...] [TIMEOUT <seconds>]
 #                    [PLAIN] [LONG] [SERIAL])
 # A doctest program <build>/tests/bin/<name> and its test. The labels asan and tsan make it run in
-# those presets too. PLAIN: the source has its own main and no doctest. LONG: a second test
-# <name>.long, label long, for `./dev test --long`, has TL_TEST_LONG=1 set and an hour's time.
+# those presets too; what it starts or loads must be among its dependencies then. PLAIN: the source
+# has its own main and no doctest. LONG: a second test <name>.long, label long, for `./dev test
+# --long`, has TL_TEST_LONG=1 set and an hour's time.
 # SERIAL: nothing else runs beside it (it measures time).
 function(torchlean_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG;SERIAL" "TIMEOUT"
@@ -124,6 +128,10 @@ function(torchlean_add_test name)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
+  endif()
+  if((TORCHLEAN_SANITIZE STREQUAL "address" AND "asan" IN_LIST arg_LABELS)
+     OR (TORCHLEAN_SANITIZE STREQUAL "thread" AND "tsan" IN_LIST arg_LABELS))
+    add_dependencies(checks ${name})
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES
