@@ -164,8 +164,8 @@ struct Maxima {
 
 // The last NaN wins, else the first of those that tie.
 Maxima maxima_by_taps(const Geometry &at, const at::Tensor &x) {
-  const Maxima best{at::zeros(at.on_windows(), x.options()),
-                    at::full(at.on_windows(), -1, x.options().dtype(at::kLong))};
+  Maxima best{at::zeros(at.on_windows(), x.options()),
+              at::full(at.on_windows(), -1, x.options().dtype(at::kLong))};
   int64_t tap_index = 0;
   at.windows.each_tap([&](const Tap &tap) {
     const at::Tensor entry = at.windows.on_positions(x, tap);

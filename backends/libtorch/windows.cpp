@@ -6,7 +6,7 @@
 namespace torchlean::libtorch {
 namespace {
 
-__extension__ using int128 = __int128;
+__extension__ typedef __int128 int128;
 
 void expect_at_least(const char *member, size_t axis, int64_t value, int64_t least) {
   if (value < least)

@@ -218,7 +218,7 @@ tl_backend *open_backend(const Candidate &candidate, const OpenOptions &options,
   // A library built with -ffast-math sets flush-to-zero when it is opened (rule B9).
   const KeepFloatEnvironment keep_float_environment;
   const DefaultFloatEnvironment default_float_environment;  // for create and the self-test
-  const KeepErrorText keep_error_text;  // what went wrong is in the attempt
+  const KeepErrorText keep_error_text;                      // what went wrong is in the attempt
   const auto start = std::chrono::steady_clock::now();
   attempt.name = candidate.name;
   attempt.path = candidate.path.string();

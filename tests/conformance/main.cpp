@@ -97,7 +97,7 @@ int run(const Options &options) {
   for (const Case &one : table.cases())
     if (std::any_of(options.operations.begin(), options.operations.end(), [&](const auto &glob) {
           const std::string label = one.label();
-          return tools::matches(glob, label.substr(0, label.find('['))) ||
+          return glob == label || tools::matches(glob, label.substr(0, label.find('['))) ||
                  tools::matches(glob, label);
         }))
       cases.push_back(one);

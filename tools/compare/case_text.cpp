@@ -143,9 +143,9 @@ struct WindowList {
   std::vector<std::uint64_t> WindowShape::*list;
 };
 constexpr std::array window_lists = {
-    WindowList{"leading", &WindowShape::leading}, WindowList{"spatial", &WindowShape::in},
-    WindowList{"kernel", &WindowShape::kernel},   WindowList{"stride", &WindowShape::stride},
-    WindowList{"before", &WindowShape::before},   WindowList{"after", &WindowShape::after},
+    WindowList{"leading", &WindowShape::leading},  WindowList{"spatial", &WindowShape::in},
+    WindowList{"kernel", &WindowShape::kernel},    WindowList{"stride", &WindowShape::stride},
+    WindowList{"before", &WindowShape::before},    WindowList{"after", &WindowShape::after},
     WindowList{"dilation", &WindowShape::dilation}};
 
 // False where the key is no member of a window.

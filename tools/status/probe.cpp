@@ -2,8 +2,8 @@
 #include "status/probe.hpp"
 
 #include "common/child.hpp"
-#include "common/exit_code.hpp"
 #include "common/console.hpp"
+#include "common/exit_code.hpp"
 #include "status/record.hpp"
 
 #include <fmt/format.h>

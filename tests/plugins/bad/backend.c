@@ -47,6 +47,21 @@ void throw_on_purpose(void);
 static void throw_on_purpose(void) {}
 #endif
 
+/* A library whose own teardown at exit pulls the ground from under calls, as many have. */
+static volatile int is_torn_down;
+
+static void wait_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
+
+static void tear_down(void) {
+  is_torn_down = 1;
+  wait_ms(50);
+}
+
+static void stand_on_the_ground(void) {
+  wait_ms(1);
+  if (is_torn_down) abort();
+}
+
 /* ---- The part that works ------------------------------------------------------------------------
  */
 
@@ -88,6 +103,7 @@ static void release(tl_instance *self, tl_storage *storage) {
 static tl_status fill(tl_instance *self, tl_dtype dtype, uint32_t width, uint64_t count,
                       double value, tl_flags flags, tl_storage **out) {
   (void)self, (void)dtype, (void)width, (void)flags;
+  if (is("tears-down")) stand_on_the_ground();
   const tl_status status = make(count, out);
   for (uint64_t i = 0; status == TL_OK && i < count; ++i) (*out)->values[i] = value;
   return status;
@@ -187,7 +203,7 @@ static tl_status create(const tl_create_options *options, tl_instance **out) {
   }
   if (is("create-fails-slowly")) {
     static int calls;
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    wait_ms(100);
     return fail_counted(&calls, "no device");
   }
   if (is("create-lies")) return TL_OK;
@@ -197,7 +213,7 @@ static tl_status create(const tl_create_options *options, tl_instance **out) {
   if (is("create-hangs")) {
     for (;;) pause();
   }
-  if (is("slow")) nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+  if (is("slow")) wait_ms(300);
   if (is("prints")) puts("create says hello");
   *out = &the_instance;
   return TL_OK;
@@ -274,6 +290,10 @@ const BackendVTable *torchlean_backend_entry(const tl_host *given) {
   torchlean_symbol_that_nobody_has();
 #endif
   if (is("prints")) puts("the entry says hello");
+  if (is("tears-down")) {
+    atexit(tear_down);
+    at_quick_exit(tear_down);
+  }
   fill_table(&table.known);
   return &table.known;
 }
