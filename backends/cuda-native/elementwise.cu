@@ -334,7 +334,7 @@ void unary(tl_instance *instance, tl_unary_op op, const tl_operand *x, const tl_
   const char *operation = name_of(unary_names, "unary", op);
   with_native(operation, x->dtype, [&]<class T>() {
     check_struct_size(operation, scalars->struct_size, sizeof(tl_scalars));
-    check_operand(operation, "x", *x, dtype_of<T>, x->count);
+    check_operand(operation, "x", *x, native_dtype<T>, x->count);
     Result result(*instance, operation, x->count, sizeof(T));
     const Call<T> call{*instance, operation, x->count, result.elements<T>()};
     map_unary(call, op, elements<T>(*x), *scalars);
@@ -347,8 +347,8 @@ void binary(tl_instance *instance, tl_binary_op op, const tl_operand *a, const t
   const char *operation = name_of(binary_names, "binary", op);
   with_native(operation, a->dtype, [&]<class T>() {
     check_struct_size(operation, scalars->struct_size, sizeof(tl_scalars));
-    check_operand(operation, "a", *a, dtype_of<T>, a->count);
-    check_operand(operation, "b", *b, dtype_of<T>, a->count);
+    check_operand(operation, "a", *a, native_dtype<T>, a->count);
+    check_operand(operation, "b", *b, native_dtype<T>, a->count);
     Result result(*instance, operation, a->count, sizeof(T));
     const Call<T> call{*instance, operation, a->count, result.elements<T>()};
     map_binary(call, op, elements<T>(*a), elements<T>(*b), *scalars);
@@ -361,9 +361,9 @@ void select_bwd(tl_instance *instance, tl_select_bwd_op op, const tl_operand *a,
   const char *operation = name_of(select_names, "select_bwd", op);
   with_native(operation, a->dtype, [&]<class T>() {
     const uint64_t n = a->count;
-    check_operand(operation, "a", *a, dtype_of<T>, n);
-    check_operand(operation, "b", *b, dtype_of<T>, n);
-    check_operand(operation, "gradient", *gradient, dtype_of<T>, n);
+    check_operand(operation, "a", *a, native_dtype<T>, n);
+    check_operand(operation, "b", *b, native_dtype<T>, n);
+    check_operand(operation, "gradient", *gradient, native_dtype<T>, n);
     Result d_a(*instance, operation, n, sizeof(T));
     Result d_b(*instance, operation, n, sizeof(T));
     launch(*instance->stream, operation, n,

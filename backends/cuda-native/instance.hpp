@@ -60,11 +60,7 @@ const T *elements(const tl_operand &operand) {
   return static_cast<const T *>(operand.storage->block);
 }
 
-// ---- Arguments
-// --------------------------------------------------------------------------------------
-
-template <class T>
-inline constexpr tl_dtype dtype_of = sizeof(T) == sizeof(float) ? TL_FLOAT32 : TL_FLOAT64;
+// ---- Arguments ----------------------------------------------------------------------------------
 
 [[noreturn]] void refuse_dtype(const char *operation, tl_dtype dtype);
 [[noreturn]] void refuse_enumerator(const char *entry, uint32_t enumerator);

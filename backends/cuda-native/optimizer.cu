@@ -70,10 +70,10 @@ void adam(tl_instance *instance, const tl_operand *parameters, const tl_operand 
   with_native(operation, parameters->dtype, [&]<class T>() {
     const uint64_t n = parameters->count;
     check_struct_size(operation, params->struct_size, sizeof(tl_adam_params));
-    check_operand(operation, "parameters", *parameters, dtype_of<T>, n);
-    check_operand(operation, "gradient", *gradient, dtype_of<T>, n);
-    check_operand(operation, "first moment", *first_moment, dtype_of<T>, n);
-    check_operand(operation, "second moment", *second_moment, dtype_of<T>, n);
+    check_operand(operation, "parameters", *parameters, native_dtype<T>, n);
+    check_operand(operation, "gradient", *gradient, native_dtype<T>, n);
+    check_operand(operation, "first moment", *first_moment, native_dtype<T>, n);
+    check_operand(operation, "second moment", *second_moment, native_dtype<T>, n);
     Result new_p(*instance, operation, n, sizeof(T));
     Result new_m(*instance, operation, n, sizeof(T));
     Result new_v(*instance, operation, n, sizeof(T));

@@ -104,7 +104,7 @@ at::Tensor native_tensor(const char *argument, const tl_operand *operand);
 template <class T>
 const T *values_of(const char *argument, const tl_operand *operand) {
   const at::Tensor tensor = native_tensor(argument, operand);
-  expect_member(argument, "dtype", operand->dtype, dtype_of<T>);
+  expect_member(argument, "dtype", operand->dtype, native_dtype<T>);
   return tensor.const_data_ptr<T>();
 }
 

@@ -101,7 +101,7 @@ std::span<const std::byte> bytes_of(const char *argument, const tl_operand *oper
 template <class T>
 std::span<const T> values_of(const char *argument, const tl_operand *operand) {
   const std::span<const std::byte> bytes = bytes_of(argument, operand);
-  expect_equal(std::string(argument) + ".dtype", operand->dtype, dtype_of<T>);
+  expect_equal(std::string(argument) + ".dtype", operand->dtype, native_dtype<T>);
   return {reinterpret_cast<const T *>(bytes.data()), operand->count};
 }
 

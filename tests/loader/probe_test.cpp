@@ -21,7 +21,7 @@ using Environment = std::map<std::string, std::string>;
 
 std::string path_of(const std::string &kind) { return BAD_FOLDER "/torchlean_bad-" + kind + ".so"; }
 
-Finished probe(Environment environment, const std::vector<std::string> &more = {"--json"}) {
+Finished probe(const Environment &environment, const std::vector<std::string> &more = {"--json"}) {
   std::vector<std::string> command = {TORCHLEAN, "status", "--probe", "--time-limit", TIME_LIMIT};
   command.insert(command.end(), more.begin(), more.end());
   return run(command, environment);

@@ -15,7 +15,6 @@
 #include "support/probe.hpp"
 
 using torchlean_test::bytes_of;
-using torchlean_test::contains;
 using torchlean_test::Finished;
 using torchlean_test::Folder;
 using torchlean_test::run;
@@ -151,7 +150,9 @@ TEST_CASE("each quoted message is the one that is given") {
   const std::map<std::string, std::string> quoted = quotations();
   CHECK(quoted.size() == provocations.size());
   CHECK(quoted.size() >= 10);
-  for (const auto &[section, message] : quoted) {
+  for (const auto &quotation : quoted) {
+    const std::string &section = quotation.first;
+    const std::string &message = quotation.second;
     CAPTURE(section);
     CAPTURE(message);
     REQUIRE(provocations.count(section) == 1);

@@ -196,7 +196,7 @@ Structure known_part(const char *argument, const Structure *given,
 }
 
 template <class T>
-inline constexpr tl_dtype dtype_of = sizeof(T) == sizeof(float) ? TL_FLOAT32 : TL_FLOAT64;
+inline constexpr tl_dtype native_dtype = sizeof(T) == sizeof(float) ? TL_FLOAT32 : TL_FLOAT64;
 
 // Calls kernel with a zero of the C++ type of a native dtype.
 template <class Kernel>
