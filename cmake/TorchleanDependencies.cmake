@@ -19,9 +19,16 @@ torchlean_require_header(CLI/CLI.hpp libcli11-dev)
 torchlean_require_header(nlohmann/json.hpp nlohmann-json3-dev)
 torchlean_require_header(mpfr.h libmpfr-dev)
 
-# spdlog and fmt, header-only: a shared spdlog would bring its own libstdc++ into a Lean process.
+# fmt as a static library of our own; not instrumented by sanitizers, since it is not our code.
+add_library(torchlean_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cpp)
+target_compile_features(torchlean_fmt PUBLIC cxx_std_20)
+set_target_properties(torchlean_fmt PROPERTIES
+  POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+
+# spdlog is header-only: a shared one would bring its own libstdc++ into a Lean process.
 add_library(torchlean_logging INTERFACE)
-target_compile_definitions(torchlean_logging INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+target_compile_definitions(torchlean_logging INTERFACE SPDLOG_FMT_EXTERNAL)
+target_link_libraries(torchlean_logging INTERFACE torchlean_fmt)
 
 # Boost.DLL on std::filesystem and std::error_code.
 add_library(torchlean_dll INTERFACE)
