@@ -260,7 +260,8 @@ TEST_CASE("T6: what a backend must refuse itself is tried at its table, case by 
 TEST_CASE("JSON says of each budget why it is that") {
   const Finished finished = torchlean(
       {"compare", "--backends", WRONG, "--ops", "conv_fwd,copy", "--size", "small", "--json"});
-  for (const json &row : json::parse(finished.out)["operations"]) {
+  const json record = json::parse(finished.out);
+  for (const json &row : record.at("operations")) {
     CHECK(row["budget"] != "");
     CHECK(row["why"] != "");
   }
