@@ -12,6 +12,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 
 namespace torchlean::tools {
@@ -175,14 +176,14 @@ std::vector<Trial> operand_trials(const DirectEntry &entry, std::size_t k, tl_dt
       changed_operand(
           label("dtype-unknown"), k, [](tl_operand &x) { x.dtype = TL_DTYPE_COUNT; }, unknown)};
   const auto other = [&](const char *what, tl_dtype of, std::vector<tl_status> expected) {
-    trials.push_back({label(what),
-                      [k, of, &session](Arguments &a) {
-                        static thread_local std::vector<DirectBuffer> kept;
-                        kept.clear();
-                        kept.emplace_back(session, of, a.operands[k]->count);
-                        a.operands[k] = &kept.back().operand();
-                      },
-                      std::move(expected)});
+    // The trial keeps the operand that it puts in, no longer than the session lives.
+    trials.push_back(
+        {label(what),
+         [k, of, &session, kept = std::shared_ptr<DirectBuffer>()](Arguments &a) mutable {
+           kept = std::make_shared<DirectBuffer>(session, of, a.operands[k]->count);
+           a.operands[k] = &kept->operand();
+         },
+         std::move(expected)});
   };
   const auto given =
       static_cast<std::size_t>(std::count_if(entry.counts.begin(), entry.counts.end(),
