@@ -153,7 +153,7 @@ Values<T> random_values(std::mt19937_64 &random, const Convolution &c) {
 // Forward and all gradients. Long doubles have 11 bits more than the finest dtype.
 template <class T>
 void check_bounds(const Session &session, const Convolution &c, const Values<T> &values) {
-  const auto &[x, w, bias, g] = values;
+  const std::vector<T> &x = values.x, &w = values.w, &bias = values.bias, &g = values.g;
   Sums y(g.size()), d_w(w.size()), d_bias(bias.size()), d_x(x.size());
   for (size_t i = 0; i < g.size(); ++i) {
     const size_t channel = i / volume(c.params.out) % c.params.out_channels;

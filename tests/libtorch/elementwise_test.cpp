@@ -386,6 +386,7 @@ void check_place_independence(const Session &session) {
   size_t differing = 0;
   for (tl_unary_op op = 0; op < TL_UNARY_OP_COUNT; ++op) {
     std::vector<T> alone;
+    alone.reserve(x.size());
     for (const T v : x) alone.push_back(unary(session, op, std::vector<T>{v}, scalars(2, 3))[0]);
     for (size_t length = 1; length <= 40; ++length)
       for (size_t start = 0; start < x.size(); start += 7) {
@@ -397,6 +398,7 @@ void check_place_independence(const Session &session) {
   }
   for (tl_binary_op op = 0; op < TL_BINARY_OP_COUNT; ++op) {
     std::vector<T> alone;
+    alone.reserve(x.size());
     for (const T v : x)
       alone.push_back(
           binary(session, op, std::vector<T>{v}, std::vector<T>{T(1.7)}, scalars(2, 3))[0]);

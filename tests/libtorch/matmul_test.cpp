@@ -101,7 +101,7 @@ void check_products(bool deterministic) {
 
 template <class T>
 void check_scaled() {
-  using limits = std::numeric_limits<T>;
+  using Limits = std::numeric_limits<T>;
   for (const bool deterministic : {false, true}) {
     const Session session(deterministic);
     const auto s = shape(2, 9, 40, 7, false, true);
@@ -117,20 +117,20 @@ void check_scaled() {
       return bmm_scaled(session, x, y, one, scale).replay;
     };
     // A product that overflows before it is scaled comes out finite.
-    const T big = std::sqrt(limits::max());
+    const T big = std::sqrt(Limits::max());
     const auto scaled =
         bmm_scaled(session, std::vector<T>{4 * big, 1}, std::vector<T>{4 * big, 1}, one, 0.01);
     CHECK(scaled.replay == 0);
     CHECK(std::isfinite(scaled.values[0]));
-    CHECK(flag({limits::infinity(), 1}, {1, 1}, 0.5) == 1);
-    CHECK(flag({1, 1}, {limits::quiet_NaN(), 1}, 2) == 1);
+    CHECK(flag({Limits::infinity(), 1}, {1, 1}, 0.5) == 1);
+    CHECK(flag({1, 1}, {Limits::quiet_NaN(), 1}, 2) == 1);
     CHECK(flag({1, 1}, {1, 1}, std::numeric_limits<double>::quiet_NaN()) == 1);
     CHECK(flag({1, 1}, {1, 1}, std::numeric_limits<double>::infinity()) == 1);
     CHECK(flag({1, 1}, {1, 1}, 0) == 1);                  // operands vanish
-    CHECK(flag({limits::max(), 1}, {4, 1}, 1) == 1);      // overflow
-    CHECK(flag({limits::max() / 4, 1}, {1, 1}, 8) == 1);  // overflow afterwards
-    CHECK(flag({limits::min(), 1}, {1, 1}, 0.25) == 1);   // an operand gets subnormal
-    CHECK(flag({std::sqrt(limits::min()) / 2, 1}, {std::sqrt(limits::min()) / 2, 1}, 1) == 1);
+    CHECK(flag({Limits::max(), 1}, {4, 1}, 1) == 1);      // overflow
+    CHECK(flag({Limits::max() / 4, 1}, {1, 1}, 8) == 1);  // overflow afterwards
+    CHECK(flag({Limits::min(), 1}, {1, 1}, 0.25) == 1);   // an operand gets subnormal
+    CHECK(flag({std::sqrt(Limits::min()) / 2, 1}, {std::sqrt(Limits::min()) / 2, 1}, 1) == 1);
     CHECK(flag({1, 1}, {1, -1}, 1) == 1);   // cancelled to zero
     CHECK(flag({0, 1}, {5, 1}, 0.5) == 0);  // zeros lose nothing
     CHECK(flag({0, 0}, {5, 1}, 0.5) == 0);
@@ -142,7 +142,7 @@ void check_scaled() {
   // normal.
   const Session session;
   if (sizeof(T) == 4)
-    CHECK(bmm_scaled(session, std::vector<T>{limits::max()}, std::vector<T>{limits::max()},
+    CHECK(bmm_scaled(session, std::vector<T>{Limits::max()}, std::vector<T>{Limits::max()},
                      shape(1, 1, 1, 1), 1e-84)
               .replay == 1);
 }

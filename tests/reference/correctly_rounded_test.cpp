@@ -150,6 +150,7 @@ TEST_CASE_TEMPLATE("special values are those of C99 Annex F", T, float, double) 
 
 TEST_CASE("MPFR's exponent range is left as it was, on every thread") {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([i] {
       const mpfr_exp_t emin = mpfr_get_emin(), emax = mpfr_get_emax();

@@ -118,8 +118,8 @@ struct ExactSmoothMaximum {
   // eps (2 |x*| + (8 + 2 log2 N) (1 + ln N) / |beta|)
   Number bound() const {
     return Number(std::numeric_limits<T>::epsilon()) *
-           (Number(2) * abs(pivot) +
-            (Number(8) + 2 * std::log2(n)) * (Number(1) + log(n)) / abs(beta));
+           (Number(2) * abs(Number(pivot)) +
+            (Number(8) + 2 * std::log2(n)) * (Number(1) + log(n)) / abs(Number(beta)));
   }
 };
 
