@@ -12,8 +12,7 @@
 
 namespace torchlean::cuda::elementary {
 
-// ---- Building blocks
-// --------------------------------------------------------------------------------
+// ---- Building blocks ---------------------------------------------------------------------------
 
 // An unevaluated sum hi + lo with |lo| far below |hi|.
 struct Sum {
@@ -88,8 +87,7 @@ __device__ inline double scaled(double a, int k) {
   return mul_rn(mul_rn(a, power_of_two(k / 2)), power_of_two(k - k / 2));
 }
 
-// ---- Exponential
-// ------------------------------------------------------------------------------------
+// ---- Exponential -------------------------------------------------------------------------------
 
 // e^x = 2^exponent * (1 + fraction), |fraction| < 0.42.
 struct ReducedExp {
@@ -129,8 +127,7 @@ __device__ inline double exp(double x) {
   return scaled(add_rn(sum.hi, add_rn(sum.lo, reduced.fraction.lo)), reduced.exponent);
 }
 
-// ---- Logarithm
-// --------------------------------------------------------------------------------------
+// ---- Logarithm ---------------------------------------------------------------------------------
 
 // x = 2^exponent * significand, sqrt(1/2) < significand <= sqrt(2).
 struct Decomposed {
@@ -201,8 +198,7 @@ __device__ inline double log1p(double x) {
                       {sub_rn(parts.significand, 1.0), scaled(argument.lo, -parts.exponent)});
 }
 
-// ---- Hyperbolic tangent
-// -----------------------------------------------------------------------------
+// ---- Hyperbolic tangent ------------------------------------------------------------------------
 
 // tanh(x) = E / (E + 2) with E = e^(2x) - 1, for x > 0.
 __device__ inline double tanh(double x) {
@@ -227,8 +223,7 @@ __device__ inline double tanh(double x) {
   return x < 0.0 ? -result : result;
 }
 
-// ---- Sine and cosine
-// --------------------------------------------------------------------------------
+// ---- Sine and cosine ---------------------------------------------------------------------------
 
 // |x| = quadrant * pi/2 + angle modulo 2 pi, |angle| <= pi/4.
 struct ReducedAngle {
@@ -352,8 +347,7 @@ __device__ inline double cos(double x) {
   return sine_of_turned(reduced.angle, reduced.quadrant + 1);
 }
 
-// ---- float
-// ------------------------------------------------------------------------------------------
+// ---- float -------------------------------------------------------------------------------------
 
 __device__ inline float exp(float x) { return round_to_float(exp(static_cast<double>(x))); }
 __device__ inline float log(float x) { return round_to_float(log(static_cast<double>(x))); }

@@ -7,8 +7,7 @@
 
 namespace torchlean::cuda {
 
-// ---- Formulas: x, a, b are elements, g is the gradient of the result, the others host scalars
-// -------
+// ---- Formulas: x, a, b are elements, g is the gradient of the result, the others host scalars --
 
 namespace formula {
 
@@ -215,8 +214,7 @@ __device__ Split<T> min_bwd(T a, T b, T g) {
 
 namespace {
 
-// ---- Kernels
-// ----------------------------------------------------------------------------------------
+// ---- Kernels -----------------------------------------------------------------------------------
 
 // An argument of a mapped formula at element i: an array gives its element, a scalar itself.
 template <class T>
@@ -244,8 +242,7 @@ __global__ void split_kernel(uint64_t n, T *out_a, T *out_b, const T *a, const T
   }
 }
 
-// ---- From enumerators to kernels
-// --------------------------------------------------------------------
+// ---- From enumerators to kernels ---------------------------------------------------------------
 
 constexpr auto unary_names = operation_names<TL_UNARY_OP_COUNT>("unary");
 constexpr auto binary_names = operation_names<TL_BINARY_OP_COUNT>("binary");
@@ -326,8 +323,7 @@ void map_binary(const Call<T> &call, tl_binary_op op, const T *a, const T *b,
   }
 }
 
-// ---- Entries
-// ----------------------------------------------------------------------------------------
+// ---- Entries -----------------------------------------------------------------------------------
 
 void unary(tl_instance *instance, tl_unary_op op, const tl_operand *x, const tl_scalars *scalars,
            tl_flags, tl_storage **out) {

@@ -29,8 +29,7 @@ namespace torchlean::cuda {
 // The core's services, set once by the entry point before anything else runs.
 inline const tl_host *host = nullptr;
 
-// ---- Storages
-// ---------------------------------------------------------------------------------------
+// ---- Storages ----------------------------------------------------------------------------------
 
 // Gives the block and the storage back.
 void release(tl_instance *instance, tl_storage *storage) noexcept;

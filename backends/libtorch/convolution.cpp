@@ -27,18 +27,6 @@ namespace {
 
 // ---- Sizes --------------------------------------------------------------------------------------
 
-tl_convolution_params checked(tl_convolution_op op, const tl_convolution_params *given) {
-  const tl_convolution_params params = known_part("params", given);
-  if (op >= TL_CONVOLUTION_OP_COUNT) throw unknown("op", op);
-  if (params.groups == 0 || params.in_channels % params.groups != 0 ||
-      params.out_channels % params.groups != 0)
-    throw invalid("params.groups is " + std::to_string(params.groups) + ", expected a divisor of " +
-                  std::to_string(params.in_channels) + " input and " +
-                  std::to_string(params.out_channels) + " output channels");
-  expect_equal("params.dense_kernel", params.dense_kernel, 1);
-  return params;
-}
-
 Windows checked_windows(bool transposed, const tl_convolution_params &params) {
   std::array<WindowAxis, 3> axes{};
   for (size_t i = 0; i < 3; ++i) {
@@ -60,7 +48,7 @@ Windows checked_windows(bool transposed, const tl_convolution_params &params) {
 
 struct Geometry {
   Geometry(tl_convolution_op op, const tl_convolution_params *given)
-      : params(checked(op, given)),
+      : params(known_convolution(op, given)),
         transposed(op == TL_CONVOLUTION_TRANSPOSED),
         windows(checked_windows(transposed, params)),
         batch(extent("params.batch", params.batch)),

@@ -52,14 +52,9 @@ Windows checked_windows(const tl_pooling_params &params) {
   return Windows(axes);
 }
 
-tl_pooling_params checked(tl_pooling_op op, const tl_pooling_params *given) {
-  if (op >= TL_POOLING_OP_COUNT) throw unknown("op", op);
-  return known_part("params", given);
-}
-
 struct Geometry {
   Geometry(tl_pooling_op op, const tl_pooling_params *given)
-      : params(checked(op, given)),
+      : params(known_pooling(op, given)),
         windows(checked_windows(params)),
         channels(extent("params.channels", params.channels)) {
     for (const int64_t taps : params.kernel) volume_of_window *= static_cast<double>(taps);

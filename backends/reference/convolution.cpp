@@ -10,18 +10,6 @@ namespace {
 
 // ---- Sizes, and where elements lie --------------------------------------------------------------
 
-tl_convolution_params checked(tl_convolution_op op, const tl_convolution_params *given) {
-  const tl_convolution_params params = known_part("params", given);
-  if (op >= TL_CONVOLUTION_OP_COUNT) throw unknown("op", op);
-  if (params.groups == 0 || params.in_channels % params.groups != 0 ||
-      params.out_channels % params.groups != 0)
-    throw invalid("params.groups is " + std::to_string(params.groups) + ", expected a divisor of " +
-                  std::to_string(params.in_channels) + " input and " +
-                  std::to_string(params.out_channels) + " output channels");
-  expect_equal("params.dense_kernel", params.dense_kernel, 1);
-  return params;
-}
-
 WindowAxis checked_axis(tl_convolution_op op, const tl_convolution_params &params, size_t axis) {
   expect_at_least("in", axis, params.in[axis], 0);
   expect_at_least("kernel", axis, params.kernel[axis], 1);
@@ -39,7 +27,7 @@ WindowAxis checked_axis(tl_convolution_op op, const tl_convolution_params &param
 
 struct Geometry {
   Geometry(tl_convolution_op op, const tl_convolution_params *given)
-      : params(checked(op, given)),
+      : params(known_convolution(op, given)),
         transposed(op == TL_CONVOLUTION_TRANSPOSED),
         in(transposed ? Side::window : Side::position),
         out(transposed ? Side::position : Side::window),

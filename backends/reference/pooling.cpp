@@ -28,15 +28,9 @@ WindowAxis checked_axis(const tl_pooling_params &params, size_t axis) {
   return result;
 }
 
-tl_pooling_params checked(tl_pooling_op op, const tl_pooling_params *given) {
-  const tl_pooling_params params = known_part("params", given);
-  if (op >= TL_POOLING_OP_COUNT) throw unknown("op", op);
-  return params;
-}
-
 struct Geometry {
   Geometry(tl_pooling_op op, const tl_pooling_params *given)
-      : params(checked(op, given)),
+      : params(known_pooling(op, given)),
         windows({checked_axis(params, 0), checked_axis(params, 1), checked_axis(params, 2)}),
         in_size(windows.count(Side::position)),
         out_size(windows.count(Side::window)) {

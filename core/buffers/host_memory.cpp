@@ -98,8 +98,7 @@ void release_guarded(void *block, std::size_t bytes) noexcept {
   munmap(first - mapping.page, mapping.total());
 }
 
-// ---- tl_fail_allocations: failures on purpose (rule B3)
-// -------------------------------------------
+// ---- tl_fail_allocations: failures on purpose (rule B3) ----------------------------------------
 
 std::atomic<std::uint64_t> first_to_fail{0};  // 0: none is counted and none fails
 std::atomic<bool> fails_ever_after{false};

@@ -2,8 +2,7 @@
 #include "call.h"
 #include "symbols.h"
 
-/* ---- Identity ----------------------------------------------------------------------------------
- */
+/* ---- Identity ------------------------------------------------------------------------------- */
 
 uint8_t torchlean_cuda_buffer_dtype(b_lean_obj_arg b) {
   tl_lean_call call = tl_lean_pure("dtype");
@@ -43,8 +42,7 @@ uint32_t torchlean_cuda_buffer_size_with_token(b_lean_obj_arg b, uint32_t token)
   return size_of("size_with_token", b);
 }
 
-/* ---- Release -----------------------------------------------------------------------------------
- */
+/* ---- Release -------------------------------------------------------------------------------- */
 
 uint32_t torchlean_cuda_buffer_release_with_token(b_lean_obj_arg b, uint32_t token) {
   (void)token;
@@ -65,8 +63,7 @@ lean_obj_res torchlean_cuda_buffer_release_then(b_lean_obj_arg workspace, b_lean
   return keep;
 }
 
-/* ---- Allocation --------------------------------------------------------------------------------
- */
+/* ---- Allocation ----------------------------------------------------------------------------- */
 
 static lean_obj_res zeros(tl_lean_call call, uint32_t n, uint8_t dtype) {
   call.status = tl_zeros(n, dtype, &call.out[0]);
@@ -101,8 +98,7 @@ lean_obj_res torchlean_cuda_buffer_full_io(uint32_t n, double v, uint8_t dtype) 
   return full(tl_lean_io("full_io"), n, v, dtype);
 }
 
-/* ---- Copies ------------------------------------------------------------------------------------
- */
+/* ---- Copies --------------------------------------------------------------------------------- */
 
 lean_obj_res torchlean_cuda_buffer_copy(b_lean_obj_arg x) {
   return tl_lean_map(tl_copy, "copy", "x", x);

@@ -11,8 +11,7 @@
 
 enum { text_size = 512 };
 
-/* ---- Failing -----------------------------------------------------------------------------------
- */
+/* ---- Failing -------------------------------------------------------------------------------- */
 
 void tl_lean_fail(tl_lean_call *call, tl_status status, const char *text) {
   if (!tl_lean_ok(call)) return;
@@ -36,8 +35,7 @@ static void refuse_class(tl_lean_call *call, const char *argument, b_lean_obj_ar
                  tl_lean_class_name(object), expected);
 }
 
-/* ---- Arguments ---------------------------------------------------------------------------------
- */
+/* ---- Arguments ------------------------------------------------------------------------------ */
 
 tl_buffer *tl_lean_take_buffer(tl_lean_call *call, const char *argument, b_lean_obj_arg object) {
   tl_buffer *buffer = tl_lean_take_handle(call, argument, object);
@@ -144,8 +142,7 @@ const uint32_t *tl_lean_take_indices(tl_lean_call *call, const char *argument, b
   return call->indices;
 }
 
-/* ---- Answers -----------------------------------------------------------------------------------
- */
+/* ---- Answers -------------------------------------------------------------------------------- */
 
 static lean_obj_res io_error(tl_status status, const char *text) {
   lean_object *message = lean_mk_string(text);
@@ -240,8 +237,7 @@ lean_obj_res tl_lean_io_f64(tl_status status, double value) {
                          : io_error(status, tl_last_error());
 }
 
-/* ---- Whole calls -------------------------------------------------------------------------------
- */
+/* ---- Whole calls ---------------------------------------------------------------------------- */
 
 lean_obj_res tl_lean_map(tl_lean_map_fn function, const char *operation, const char *argument,
                          b_lean_obj_arg object) {

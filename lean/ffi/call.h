@@ -42,8 +42,7 @@ static inline tl_lean_call tl_lean_io(const char *operation) {
 
 static inline bool tl_lean_ok(const tl_lean_call *call) { return call->status == TL_OK; }
 
-/* ---- Failing -----------------------------------------------------------------------------------
- */
+/* ---- Failing -------------------------------------------------------------------------------- */
 
 /* The first failure stays. The text begins with the operation's name: "softmax_io: ..." */
 __attribute__((format(printf, 3, 4))) void tl_lean_refuse(tl_lean_call *call, tl_status status,
@@ -52,8 +51,7 @@ __attribute__((format(printf, 3, 4))) void tl_lean_refuse(tl_lean_call *call, tl
 /* The same with the whole text. */
 void tl_lean_fail(tl_lean_call *call, tl_status status, const char *text);
 
-/* ---- Arguments: what they are after a failure is not to be used --------------------------------
- */
+/* ---- Arguments: what they are after a failure is not to be used ----------------------------- */
 
 tl_buffer *tl_lean_take_buffer(tl_lean_call *call, const char *argument, b_lean_obj_arg object);
 
@@ -91,8 +89,7 @@ void tl_lean_take_windows(tl_lean_call *call, b_lean_obj_arg in_spatial, const c
 const uint32_t *tl_lean_take_indices(tl_lean_call *call, const char *argument, b_lean_obj_arg array,
                                      size_t *out_count);
 
-/* ---- Answers -----------------------------------------------------------------------------------
- */
+/* ---- Answers -------------------------------------------------------------------------------- */
 
 /* Results that are buffers: call->out[0 .. count) as a, (a, b), (a, (b, c)) ... */
 lean_obj_res tl_lean_end(tl_lean_call *call, unsigned count);
@@ -109,8 +106,7 @@ lean_obj_res tl_lean_io_u32(tl_status status, uint32_t value);
 lean_obj_res tl_lean_io_u64(tl_status status, uint64_t value);
 lean_obj_res tl_lean_io_f64(tl_status status, double value);
 
-/* ---- Whole calls of pure symbols, by the form of the function of runtime.h ---------------------
- */
+/* ---- Whole calls of pure symbols, by the form of the function of runtime.h ------------------ */
 
 typedef tl_status (*tl_lean_map_fn)(const tl_buffer *x, tl_buffer **out);
 lean_obj_res tl_lean_map(tl_lean_map_fn function, const char *operation, const char *argument,

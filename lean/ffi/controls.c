@@ -18,8 +18,7 @@ lean_obj_res torchlean_libtorch_version(uint32_t token) {
   return lean_mk_string(text);
 }
 
-/* ---- Devices -----------------------------------------------------------------------------------
- */
+/* ---- Devices -------------------------------------------------------------------------------- */
 
 /* A pure symbol: where no device can be counted there is none. */
 uint32_t torchlean_libtorch_device_count(uint32_t token) {
@@ -120,8 +119,7 @@ lean_obj_res torchlean_libtorch_empty_cache(uint32_t token) {
   return tl_lean_io_unit(tl_empty_cache());
 }
 
-/* ---- Settings ----------------------------------------------------------------------------------
- */
+/* ---- Settings ------------------------------------------------------------------------------- */
 
 lean_obj_res torchlean_libtorch_get_setting(uint32_t id) {
   uint32_t value = 0;

@@ -2,8 +2,7 @@
 #include "call.h"
 #include "symbols.h"
 
-/* ---- A batch -----------------------------------------------------------------------------------
- */
+/* ---- A batch -------------------------------------------------------------------------------- */
 
 lean_obj_res torchlean_cuda_buffer_conv_io(b_lean_obj_arg input, b_lean_obj_arg kernel,
                                            b_lean_obj_arg bias, b_lean_obj_arg input_dims,
@@ -29,8 +28,7 @@ lean_obj_res torchlean_cuda_buffer_conv_io(b_lean_obj_arg input, b_lean_obj_arg 
   return tl_lean_end(&call, 1);
 }
 
-/* ---- One sample --------------------------------------------------------------------------------
- */
+/* ---- One sample ----------------------------------------------------------------------------- */
 
 /* The functions of runtime.h for the ordinary and the transposed operation. */
 typedef tl_status (*Forward)(const tl_buffer *input, const tl_buffer *kernel, const tl_buffer *bias,

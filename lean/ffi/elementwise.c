@@ -31,8 +31,7 @@ static lean_obj_res select_bwd(tl_select_bwd_op op, const char *operation, b_lea
   return tl_lean_end(&call, 2);
 }
 
-/* ---- One operand -------------------------------------------------------------------------------
- */
+/* ---- One operand ---------------------------------------------------------------------------- */
 
 lean_obj_res torchlean_cuda_buffer_abs(b_lean_obj_arg x) { return unary(TL_UNARY_ABS, "abs", x); }
 
@@ -90,8 +89,7 @@ lean_obj_res torchlean_cuda_buffer_clamp(b_lean_obj_arg x, double lo, double hi)
   return tl_lean_end(&call, 1);
 }
 
-/* ---- Two operands ------------------------------------------------------------------------------
- */
+/* ---- Two operands --------------------------------------------------------------------------- */
 
 lean_obj_res torchlean_cuda_buffer_add(b_lean_obj_arg a, b_lean_obj_arg b) {
   return binary(TL_BINARY_ADD, "add", "a", a, "b", b);
@@ -137,8 +135,7 @@ lean_obj_res torchlean_cuda_buffer_scaled_prod_exp(b_lean_obj_arg x, b_lean_obj_
   return tl_lean_end(&call, 1);
 }
 
-/* ---- Gradients ---------------------------------------------------------------------------------
- */
+/* ---- Gradients ------------------------------------------------------------------------------ */
 
 lean_obj_res torchlean_cuda_buffer_abs_bwd(b_lean_obj_arg x, b_lean_obj_arg gradient) {
   return binary(TL_BINARY_ABS_BWD, "abs_bwd", "x", x, "dLdy", gradient);

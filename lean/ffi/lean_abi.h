@@ -81,8 +81,7 @@ typedef struct {
   void *data;
 } lean_abi_external_object;
 
-/* ---- Lean's own functions ----------------------------------------------------------------------
- */
+/* ---- Lean's own functions ------------------------------------------------------------------- */
 
 lean_object *lean_alloc_object(size_t bytes);
 void lean_dec_ref_cold(lean_object *object);
@@ -115,8 +114,7 @@ static inline void lean_abi_dropping(lean_object *object) { (void)object; }
 static inline void lean_abi_allocated(lean_object *object) { (void)object; }
 #endif
 
-/* ---- Scalars and counting ----------------------------------------------------------------------
- */
+/* ---- Scalars and counting ------------------------------------------------------------------- */
 
 static inline bool lean_is_scalar(lean_object *object) { return ((uintptr_t)object & 1) != 0; }
 
@@ -145,8 +143,7 @@ static inline void lean_dec(lean_object *object) {
   }
 }
 
-/* ---- Classes of objects ------------------------------------------------------------------------
- */
+/* ---- Classes of objects --------------------------------------------------------------------- */
 
 static inline unsigned lean_ptr_tag(lean_object *object) { return object->tag; }
 
@@ -173,8 +170,7 @@ static inline lean_object *lean_abi_make(size_t bytes, unsigned tag, unsigned ot
   return object;
 }
 
-/* ---- Constructors ------------------------------------------------------------------------------
- */
+/* ---- Constructors --------------------------------------------------------------------------- */
 
 static inline unsigned lean_ctor_num_objs(lean_object *object) { return object->other; }
 
@@ -222,8 +218,7 @@ static inline lean_obj_res lean_box_float(double value) {
   return object;
 }
 
-/* ---- Arrays, strings, externals ----------------------------------------------------------------
- */
+/* ---- Arrays, strings, externals ------------------------------------------------------------- */
 
 static inline size_t lean_array_size(b_lean_obj_arg array) {
   return ((lean_abi_array_object *)(void *)array)->size;
@@ -271,8 +266,7 @@ static inline void *lean_get_external_data(lean_object *external) {
   return ((lean_abi_external_object *)(void *)external)->data;
 }
 
-/* ---- IO results --------------------------------------------------------------------------------
- */
+/* ---- IO results ----------------------------------------------------------------------------- */
 
 /* Two fields serve every toolchain: older ones expect the second, newer ones look at the first
  * alone. */

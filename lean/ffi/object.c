@@ -27,8 +27,7 @@ static SharedState *shared_state(void) {
   return state;
 }
 
-/* ---- External objects --------------------------------------------------------------------------
- */
+/* ---- External objects ----------------------------------------------------------------------- */
 
 static void visit_no_children(void *data, b_lean_obj_arg visitor) {
   (void)data;
@@ -69,8 +68,7 @@ static bool is_of_class(b_lean_obj_arg object, _Atomic(lean_external_class *) *p
          lean_get_external_class(object) == atomic_load_explicit(place, memory_order_acquire);
 }
 
-/* ---- Buffers -----------------------------------------------------------------------------------
- */
+/* ---- Buffers -------------------------------------------------------------------------------- */
 
 /* Runs on whichever thread drops the last reference. */
 static void finalize_buffer(void *data) {
@@ -102,8 +100,7 @@ tl_lean_wrapper_counts tl_lean_count_wrappers(void) {
   return counts;
 }
 
-/* ---- Failures ----------------------------------------------------------------------------------
- */
+/* ---- Failures ------------------------------------------------------------------------------- */
 
 struct tl_lean_failure {
   atomic_uint_fast32_t references;
@@ -153,8 +150,7 @@ tl_lean_failure *tl_lean_poison_of(b_lean_obj_arg object) {
   return is_of_class(object, &shared_state()->poison_class) ? lean_get_external_data(object) : NULL;
 }
 
-/* ---- Other classes -----------------------------------------------------------------------------
- */
+/* ---- Other classes -------------------------------------------------------------------------- */
 
 bool tl_lean_is_byte_array(b_lean_obj_arg object) {
   return !lean_is_scalar(object) && lean_is_sarray(object) && lean_sarray_elem_size(object) == 1;

@@ -10,8 +10,7 @@
 
 #include "lean_abi.h"
 
-/* ---- Buffers -----------------------------------------------------------------------------------
- */
+/* ---- Buffers -------------------------------------------------------------------------------- */
 
 /* A new Lean object that owns the handle and frees it when Lean drops the last reference. */
 lean_obj_res tl_lean_wrap(tl_buffer *buffer);
@@ -34,8 +33,7 @@ typedef struct tl_lean_wrapper_counts {
 /* Each number is exact; the four are read one after the other. */
 tl_lean_wrapper_counts tl_lean_count_wrappers(void);
 
-/* ---- Failures, and buffers poisoned by them ----------------------------------------------------
- */
+/* ---- Failures, and buffers poisoned by them ------------------------------------------------- */
 
 /* Why a call failed; shared by all buffers that it poisoned. */
 typedef struct tl_lean_failure tl_lean_failure;
@@ -53,8 +51,7 @@ lean_obj_res tl_lean_poison(tl_lean_failure *failure);
 /* The failure inside a poisoned buffer, borrowed; NULL for any other object. */
 tl_lean_failure *tl_lean_poison_of(b_lean_obj_arg object);
 
-/* ---- Other classes -----------------------------------------------------------------------------
- */
+/* ---- Other classes -------------------------------------------------------------------------- */
 
 bool tl_lean_is_byte_array(b_lean_obj_arg object);
 bool tl_lean_is_float_array(b_lean_obj_arg object);

@@ -21,8 +21,7 @@ lean_obj_res torchlean_cuda_buffer_fail(b_lean_obj_arg message) {
   return tl_lean_end(&call, 1);
 }
 
-/* ---- Payload counters --------------------------------------------------------------------------
- */
+/* ---- Payload counters ----------------------------------------------------------------------- */
 
 static tl_counters payload_counters(void) {
   tl_counters counters = {.struct_size = sizeof counters};
@@ -50,8 +49,7 @@ uint64_t torchlean_cuda_allocator_free_count(uint32_t token) {
   return payload_counters().retired_buffers;
 }
 
-/* ---- Wrapper counters --------------------------------------------------------------------------
- */
+/* ---- Wrapper counters ----------------------------------------------------------------------- */
 
 uint64_t torchlean_cuda_wrapper_live_count(uint32_t token) {
   (void)token;
@@ -73,8 +71,7 @@ uint64_t torchlean_cuda_wrapper_finalize_count(uint32_t token) {
   return tl_lean_count_wrappers().finalized;
 }
 
-/* ---- Figures of the backend's allocator: zero where it cannot say ------------------------------
- */
+/* ---- Figures of the backend's allocator: zero where it cannot say --------------------------- */
 
 static tl_memory_figures memory_figures(void) {
   tl_memory_figures figures = {.struct_size = sizeof figures};

@@ -4,8 +4,7 @@
 #include "call.h"
 #include "symbols.h"
 
-/* ---- Into buffers ------------------------------------------------------------------------------
- */
+/* ---- Into buffers --------------------------------------------------------------------------- */
 
 static lean_obj_res upload_doubles(tl_lean_call call, b_lean_obj_arg a, uint8_t dtype) {
   tl_lean_take_float_array(&call, "a", a);
@@ -47,8 +46,7 @@ lean_obj_res torchlean_cuda_buffer_of_encoded_io(b_lean_obj_arg bytes, b_lean_ob
   return tl_lean_end(&call, 1);
 }
 
-/* ---- Out of buffers ----------------------------------------------------------------------------
- */
+/* ---- Out of buffers ------------------------------------------------------------------------- */
 
 /* Bytes per element of a native kind; 0 for others, which the core then refuses by name. */
 static uint32_t native_width(tl_dtype dtype) {

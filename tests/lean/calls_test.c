@@ -65,8 +65,7 @@ static void check_part(const char *symbol, const char *what, const char *part, c
   check(false, what, symbol, 0);
 }
 
-/* ---- The table of calls ------------------------------------------------------------------------
- */
+/* ---- The table of calls --------------------------------------------------------------------- */
 
 /* Cuts the text at the separator; returns what follows, "" where there is none. */
 static char *cut(char *text, char separator) {
@@ -102,8 +101,7 @@ static const Row *row_of(const Symbol *symbol) {
   return NULL;
 }
 
-/* ---- Arguments ---------------------------------------------------------------------------------
- */
+/* ---- Arguments ------------------------------------------------------------------------------ */
 
 typedef struct {
   size_t count;
@@ -311,8 +309,7 @@ static void describe_result(char text[text_size], const Symbol *symbol, Value re
   }
 }
 
-/* ---- The calls ---------------------------------------------------------------------------------
- */
+/* ---- The calls ------------------------------------------------------------------------------ */
 
 typedef struct {
   size_t blocks;
@@ -396,8 +393,7 @@ static void call_with_a_wrong_class(const Symbol *symbol, const Row *row, size_t
   drop_arguments(symbol, &arguments);
 }
 
-/* ---- Tests -------------------------------------------------------------------------------------
- */
+/* ---- Tests ---------------------------------------------------------------------------------- */
 
 static void the_two_tables_name_the_same_symbols(void) {
   CHECK_EQUAL(row_count, symbol_count);

@@ -95,8 +95,7 @@ static void the_backends_figures_are_real(void) {
   CHECK(torchlean_libtorch_allocated_bytes(0) < before + bytes);
 }
 
-/* ---- Settings ----------------------------------------------------------------------------------
- */
+/* ---- Settings ------------------------------------------------------------------------------- */
 
 static uint32_t setting(uint32_t id) { return take_u32(torchlean_libtorch_get_setting(id)); }
 
@@ -134,8 +133,7 @@ static void deterministic_mode_excludes_the_benchmark(void) {
   succeed(torchlean_libtorch_set_setting(TL_SETTING_CUDNN_BENCHMARK, 0));
 }
 
-/* ---- Memory fraction ---------------------------------------------------------------------------
- */
+/* ---- Memory fraction ------------------------------------------------------------------------ */
 
 static void a_fraction_lies_above_0_and_at_most_at_1(void) {
   CHECK_EQUAL(read_fraction(), 1);

@@ -15,8 +15,7 @@ static void expect_error(lean_object *result, const char *constructor, const cha
   CHECK_CONTAINS(error.text, part);
 }
 
-/* ---- IO ----------------------------------------------------------------------------------------
- */
+/* ---- IO ------------------------------------------------------------------------------------- */
 
 static void a_wrong_argument_is_a_user_error(void) {
   expect_error(torchlean_cuda_buffer_zeros_io(1, 7), "userError", "7");
@@ -109,8 +108,7 @@ static void what_no_backend_has_is_a_user_error(void) {
   lean_dec(dims);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------
- */
+/* ---- Memory --------------------------------------------------------------------------------- */
 
 static size_t address_space_in_use(void) {
   size_t pages = 0;
@@ -152,8 +150,7 @@ static void exhausted_memory_is_resource_exhausted_and_the_process_goes_on(void)
   if (ending.exit_code != 0) fputs(ending.errors, stderr);
 }
 
-/* ---- Panics ------------------------------------------------------------------------------------
- */
+/* ---- Panics --------------------------------------------------------------------------------- */
 
 static void fail_scenario(void) {
   torchlean_cuda_buffer_fail(lean_mk_string("the model has no layers"));

@@ -70,8 +70,7 @@ static void a_backend_throws(const char *second_path) {
   tl_backend_close(second);
 }
 
-/* ---- ATen's own throws -------------------------------------------------------------------------
- */
+/* ---- ATen's own throws ---------------------------------------------------------------------- */
 
 static void limit_memory(void) {
   const struct rlimit room = {8ull << 30, 8ull << 30};

@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- Checks ------------------------------------------------------------------------------------
- */
+/* ---- Checks --------------------------------------------------------------------------------- */
 
 static int failures;
 
@@ -80,8 +79,7 @@ Ending run_scenario(const char *name) {
   return ending;
 }
 
-/* ---- Lean --------------------------------------------------------------------------------------
- */
+/* ---- Lean ----------------------------------------------------------------------------------- */
 
 void lean_initialize_runtime_module(void);
 void lean_io_mark_end_initialization(void);
@@ -114,8 +112,7 @@ size_t live_lean_blocks(void) {
   return count;
 }
 
-/* ---- Objects -----------------------------------------------------------------------------------
- */
+/* ---- Objects -------------------------------------------------------------------------------- */
 
 lean_object *make_floats(size_t count, const double *values) {
   lean_object *array = lean_alloc_sarray(sizeof(double), count, count);

@@ -13,8 +13,7 @@
 #error "compile the tests with TORCHLEAN_OWN_LEAN_ABI"
 #endif
 
-/* ---- Checks: a failed one is printed and counted, the test goes on ------------------------------
- */
+/* ---- Checks: a failed one is printed and counted, the test goes on -------------------------- */
 
 void check(bool holds, const char *text, const char *file, int line);
 void check_equal(double left, double right, const char *text, const char *file, int line);
@@ -56,8 +55,7 @@ void start_lean(void);
 /* Objects alive on Lean's heap, exactly. Other threads must be at rest. */
 size_t live_lean_blocks(void);
 
-/* ---- Objects -----------------------------------------------------------------------------------
- */
+/* ---- Objects -------------------------------------------------------------------------------- */
 
 lean_object *make_floats(size_t count, const double *values);
 lean_object *make_bytes(size_t count, const void *values);

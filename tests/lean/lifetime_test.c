@@ -84,8 +84,7 @@ static void set_device_is_refused_while_any_wrapper_lives(void) {
   CHECK_CONTAINS(beyond.text, "1000");
 }
 
-/* ---- Threads -----------------------------------------------------------------------------------
- */
+/* ---- Threads -------------------------------------------------------------------------------- */
 
 void lean_mark_mt(lean_object *object);
 
@@ -176,8 +175,7 @@ static void counters_are_exact_under_concurrent_use(void) {
   lean_dec(shared);
 }
 
-/* ---- Lean's heap -------------------------------------------------------------------------------
- */
+/* ---- Lean's heap ---------------------------------------------------------------------------- */
 
 static void one_of_everything(void) {
   lean_object *x = torchlean_cuda_buffer_full(4, 2, float32);

@@ -159,8 +159,7 @@ static void it_counts_as_a_wrapper_and_leaves_nothing(void) {
   CHECK_EQUAL(live_lean_blocks(), blocks);
 }
 
-/* ---- What still panics -------------------------------------------------------------------------
- */
+/* ---- What still panics ---------------------------------------------------------------------- */
 
 static void float_array_scenario(void) { torchlean_cuda_buffer_to_float_array(make_poison()); }
 

@@ -1,40 +1,13 @@
 // Convolutions against the sum over all pairs of windows and positions.
 #include "fixture.hpp"
 #include "support/oracle.hpp"
-#include "support/window_oracle.hpp"
+#include "support/window_shapes.hpp"
 
 using namespace torchlean::test;
 
 namespace {
 
-struct Convolution {
-  tl_convolution_op op = TL_CONVOLUTION;
-  tl_convolution_params params = {
-      sizeof params, 1,         1,         1,         1,         1,         0,
-      {1, 1, 1},     {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}};
-
-  bool transposed() const { return op == TL_CONVOLUTION_TRANSPOSED; }
-
-  void set_axis(size_t axis, int64_t in, int64_t kernel, int64_t stride, int64_t before,
-                int64_t after, int64_t dilation) {
-    params.in[axis] = in;
-    params.kernel[axis] = kernel;
-    params.stride[axis] = stride;
-    params.padding_before[axis] = before;
-    params.padding_after[axis] = after;
-    params.dilation[axis] = dilation;
-    params.out[axis] =
-        transposed()
-            ? std::max<int64_t>(0, (in - 1) * stride + dilation * (kernel - 1) + 1 - before - after)
-            : window_count(in, kernel, stride, before, after, dilation);
-  }
-
-  uint64_t input_count() const { return params.batch * params.in_channels * volume(params.in); }
-  uint64_t output_count() const { return params.batch * params.out_channels * volume(params.out); }
-  uint64_t kernel_count() const {
-    return params.in_channels * params.out_channels * volume(params.kernel);
-  }
-
+struct Convolution : ConvolutionShape {
   template <class T>
   std::vector<T> forward(Backend &backend, const std::vector<T> &input,
                          const std::vector<T> &kernel, const std::vector<T> &bias) const {
@@ -67,35 +40,6 @@ struct Convolution {
         backend.instance, op, x.operand(), w.operand(), b.operand(), &params, 0, &out);
     CHECK(out == nullptr);
     return status;
-  }
-
-  // Calls visit(x, w, y) with the flat indices of every product of section 10.
-  template <class Visit>
-  void each_product(Visit visit) const {
-    std::array<OracleAxis, 3> axes;
-    for (size_t i = 0; i < 3; ++i)
-      axes[i] = {transposed() ? params.in[i] : params.out[i],
-                 params.kernel[i],
-                 transposed() ? params.out[i] : params.in[i],
-                 params.stride[i],
-                 params.dilation[i],
-                 params.padding_before[i]};
-    const auto all = meetings(axes);
-    const uint64_t in_part = params.in_channels / params.groups;
-    const uint64_t out_part = params.out_channels / params.groups;
-    for (uint64_t n = 0; n < params.batch; ++n)
-      for (uint64_t group = 0; group < params.groups; ++group)
-        for (uint64_t c = group * in_part; c < (group + 1) * in_part; ++c)
-          for (uint64_t o = group * out_part; o < (group + 1) * out_part; ++o)
-            for (const Meeting &m : all) {
-              const uint64_t i = transposed() ? m.window : m.position;
-              const uint64_t y = transposed() ? m.position : m.window;
-              const uint64_t block =
-                  transposed() ? c * params.out_channels + o : o * params.in_channels + c;
-              visit((n * params.in_channels + c) * volume(params.in) + i,
-                    block * volume(params.kernel) + m.tap,
-                    (n * params.out_channels + o) * volume(params.out) + y);
-            }
   }
 };
 

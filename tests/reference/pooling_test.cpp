@@ -1,29 +1,13 @@
 // Pools against their definitions over the list of each window's entries.
 #include "fixture.hpp"
 #include "support/number.hpp"
-#include "support/window_oracle.hpp"
+#include "support/window_shapes.hpp"
 
 using namespace torchlean::test;
 
 namespace {
 
-struct Pool {
-  tl_pooling_op op = TL_POOLING_MAX;
-  tl_pooling_params params = {sizeof params, 1,         {1, 1, 1}, {1, 1, 1},
-                              {1, 1, 1},     {0, 0, 0}, {1, 1, 1}, 0};
-
-  void set_axis(size_t axis, int64_t in, int64_t kernel, int64_t stride, int64_t padding) {
-    params.in[axis] = in;
-    params.kernel[axis] = kernel;
-    params.stride[axis] = stride;
-    params.padding[axis] = padding;
-    params.out[axis] =
-        in == 0 || padding > kernel / 2 ? 0 : window_count(in, kernel, stride, padding, padding, 1);
-  }
-
-  uint64_t input_count() const { return params.channels * volume(params.in); }
-  uint64_t output_count() const { return params.channels * volume(params.out); }
-
+struct Pool : PoolShape {
   template <class T>
   std::vector<T> forward(Backend &backend, const std::vector<T> &input) const {
     const Buffer<T> x(backend, input);
@@ -52,20 +36,6 @@ struct Pool {
     if (out != nullptr) backend.table->memory->release(backend.instance, out);
     return status;
   }
-
-  // The entries of every window, as indices of the whole input, in row-major order of the window.
-  std::vector<std::vector<uint64_t>> entries() const {
-    std::array<OracleAxis, 3> axes;
-    for (size_t i = 0; i < 3; ++i)
-      axes[i] = {params.out[i],    params.kernel[i], params.in[i], params.stride[i], 1,
-                 params.padding[i]};
-    const auto all = meetings(axes);
-    std::vector<std::vector<uint64_t>> windows(output_count());
-    for (uint64_t c = 0; c < params.channels; ++c)
-      for (const Meeting &m : all)
-        windows[c * volume(params.out) + m.window].push_back(c * volume(params.in) + m.position);
-    return windows;
-  }
 };
 
 Pool random_pool(std::mt19937_64 &random, tl_pooling_op op) {
@@ -80,25 +50,7 @@ Pool random_pool(std::mt19937_64 &random, tl_pooling_op op) {
   return pool;
 }
 
-// One row of one channel.
-Pool row(tl_pooling_op op, int64_t in, int64_t kernel, int64_t stride, int64_t padding,
-         double beta = 0) {
-  Pool pool;
-  pool.op = op;
-  pool.params.beta = beta;
-  pool.set_axis(2, in, kernel, stride, padding);
-  return pool;
-}
-
-// The last NaN, else the first entry that no other exceeds.
-template <class T>
-uint64_t winner(const std::vector<T> &x, const std::vector<uint64_t> &entries) {
-  const auto last_nan =
-      std::find_if(entries.rbegin(), entries.rend(), [&](uint64_t i) { return std::isnan(x[i]); });
-  if (last_nan != entries.rend()) return *last_nan;
-  return *std::max_element(entries.begin(), entries.end(),
-                           [&](uint64_t i, uint64_t j) { return x[i] < x[j]; });
-}
+const auto row = [](auto... arguments) { return row_of_one_channel<Pool>(arguments...); };
 
 // A smooth maximum from its definition, without a pivot.
 template <class T>

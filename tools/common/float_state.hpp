@@ -18,25 +18,6 @@ struct FloatState {
   bool operator==(const FloatState &) const = default;
 };
 
-// What a careless program may have left behind, as long as it lives: rounding upward, subnormals
-// taken for zeros.
-class CarelessFloatState {
- public:
-  CarelessFloatState() {
-    std::fegetenv(&former_);
-    std::fesetround(FE_UPWARD);
-#if defined(__x86_64__)
-    _mm_setcsr(_mm_getcsr() | 0x8040U);
-#endif
-  }
-  ~CarelessFloatState() { std::fesetenv(&former_); }
-  CarelessFloatState(const CarelessFloatState &) = delete;
-  CarelessFloatState &operator=(const CarelessFloatState &) = delete;
-
- private:
-  std::fenv_t former_{};
-};
-
 // Puts the state back that it found.
 class KeepFloatState {
  public:
@@ -47,6 +28,18 @@ class KeepFloatState {
 
  private:
   std::fenv_t former_{};
+};
+
+// What a careless program may have left behind, as long as it lives: rounding upward, subnormals
+// taken for zeros.
+class CarelessFloatState : KeepFloatState {
+ public:
+  CarelessFloatState() {
+    std::fesetround(FE_UPWARD);
+#if defined(__x86_64__)
+    _mm_setcsr(_mm_getcsr() | 0x8040U);
+#endif
+  }
 };
 
 }  // namespace torchlean::tools

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 namespace torchlean::tools {
 namespace {
@@ -92,6 +94,10 @@ std::string Case::name() const {
 
 std::string dims_text(const std::vector<std::uint64_t> &dims) {
   return dims.empty() ? "scalar" : fmt::format("{}", fmt::join(dims, "x"));
+}
+
+std::uint64_t product_of(const std::vector<std::uint64_t> &dims) {
+  return std::accumulate(dims.begin(), dims.end(), std::uint64_t{1}, std::multiplies<>());
 }
 
 std::uint64_t Random::next() {

@@ -73,6 +73,8 @@ inline constexpr std::string_view literal_kind = "literal";
 
 // "2x3x4"; "scalar" for rank 0. No character of a pattern, since names of cases are patterns too.
 std::string dims_text(const std::vector<std::uint64_t> &dims);
+// 1 for rank 0.
+std::uint64_t product_of(const std::vector<std::uint64_t> &dims);
 
 // SplitMix64, seeded by the seed and the case's name: every case has its own numbers.
 class Random {

@@ -137,12 +137,6 @@ ConvolutionGeometry::ConvolutionGeometry(const WindowShape &shape, bool transpos
       out_count(windows.count(windows.out())),
       taps(windows.count(tap)) {}
 
-std::uint64_t product_of(const std::vector<std::uint64_t> &dims) {
-  std::uint64_t product = 1;
-  for (const std::uint64_t dim : dims) product *= dim;
-  return product;
-}
-
 Windows windows_of(const WindowShape &shape) {
   return {shape.in, shape.kernel, shape.stride, shape.before};
 }

@@ -85,8 +85,6 @@ struct ConvolutionGeometry {
   std::uint64_t taps;
 };
 
-std::uint64_t product_of(const std::vector<std::uint64_t> &dims);
-
 // The lists of a call over one sample.
 Windows windows_of(const WindowShape &shape);
 

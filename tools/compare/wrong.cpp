@@ -100,6 +100,25 @@ void refuse_windows(const Generator &generator,
   });
 }
 
+void wrong_axis(const Generator &generator) {
+  const auto right = [](Case &one, Random &random) {
+    one.inputs = {ordinary_values(random, one.dtype, 24)};
+    one.dims = {2, 3, 4};
+    one.number = 1;
+  };
+  wrong_operands(generator, right);
+  const auto refuse = [&](const char *label, std::vector<std::uint64_t> dims, std::uint64_t axis) {
+    generator.refuse(label, [&](Case &one, Random &random) {
+      right(one, random);
+      one.dims = dims;
+      one.number = axis;
+    });
+  };
+  refuse("axis-of-rank", {2, 3, 4}, 3);
+  refuse("overflowing-dims", {too_many, too_many}, 0);
+  refuse("too-many-dims", std::vector<std::uint64_t>(65, 1), 0);
+}
+
 void wrong_matrix(const Generator &generator) {
   const auto right = [](Case &one, Random &random) {
     one.inputs = {ordinary_values(random, one.dtype, 15)};

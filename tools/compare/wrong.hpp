@@ -33,6 +33,10 @@ void wrong_elementwise(const Generator &generator) {
 // A matrix (3, 5) whose rows and columns are told: products that do not fit, or leave 64 bits.
 void wrong_matrix(const Generator &generator);
 
+// A tensor {2, 3, 4} along axis 1: an axis that it does not have, dims that leave 64 bits or are
+// too many.
+void wrong_axis(const Generator &generator);
+
 // For a correct broadcast from {3} to {5, 3}: maps that repeat, miss or exceed an axis, dims that
 // do not fit.
 void wrong_axis_maps(const Generator &generator,

@@ -8,7 +8,7 @@
  * Rules for every function behind this header
  *   - It may be called from any thread, and from many at once.
  *   - It returns a tl_status; anything but TL_OK leaves a text through tl_host.set_error on the
- * same thread. No C++ exception, no longjmp and no signal leaves it.
+ *     same thread. No C++ exception, no longjmp and no signal leaves it.
  *   - The core calls with the default floating-point state on the thread (to nearest, gradual
  *     underflow, no traps) and puts the program's own back afterwards. An entry leaves the state as
  *     it found it, and the backend's own threads compute in the default state, too.
@@ -63,8 +63,7 @@ typedef uint32_t tl_flags;
  * 2^32 - 1 elements have at most 31 axes of two or more. */
 enum { TL_MAX_RANK = 32 };
 
-/* ---- What the core offers ----------------------------------------------------------------------
- */
+/* ---- What the core offers ------------------------------------------------------------------- */
 
 /* Services of the process. Valid for the life of the process, callable from any thread. */
 typedef struct tl_host {
@@ -92,8 +91,7 @@ typedef struct tl_host {
   void (*free)(void *block, size_t bytes);
 } tl_host;
 
-/* ---- Life cycle --------------------------------------------------------------------------------
- */
+/* ---- Life cycle ----------------------------------------------------------------------------- */
 
 typedef struct tl_create_options {
   size_t struct_size;
@@ -108,8 +106,7 @@ typedef struct tl_create_options {
   const char *reason;
 } tl_create_options;
 
-/* ---- Families ----------------------------------------------------------------------------------
- */
+/* ---- Families ------------------------------------------------------------------------------- */
 
 typedef struct tl_device_properties {
   size_t struct_size;
@@ -444,8 +441,7 @@ typedef struct tl_pooling_table {
                         tl_storage **out);
 } tl_pooling_table;
 
-/* ---- The table ---------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------ */
 
 /* "TLBE": says that a pointer returned by an entry does lead to a BackendVTable. */
 #define TL_BACKEND_MAGIC 0x45424C54u

@@ -195,6 +195,27 @@ Structure known_part(const char *argument, const Structure *given,
   return known;
 }
 
+// The parameters of a convolution, its enumerator and its groups checked.
+inline tl_convolution_params known_convolution(tl_convolution_op op,
+                                               const tl_convolution_params *given) {
+  const tl_convolution_params params = known_part("params", given);
+  if (op >= TL_CONVOLUTION_OP_COUNT) throw unknown("op", op);
+  if (params.groups == 0 || params.in_channels % params.groups != 0 ||
+      params.out_channels % params.groups != 0)
+    throw invalid("params.groups is " + std::to_string(params.groups) + ", expected a divisor of " +
+                  std::to_string(params.in_channels) + " input and " +
+                  std::to_string(params.out_channels) + " output channels");
+  expect_equal("params.dense_kernel", params.dense_kernel, 1);
+  return params;
+}
+
+// The parameters of a pool, its enumerator checked.
+inline tl_pooling_params known_pooling(tl_pooling_op op, const tl_pooling_params *given) {
+  const tl_pooling_params params = known_part("params", given);
+  if (op >= TL_POOLING_OP_COUNT) throw unknown("op", op);
+  return params;
+}
+
 template <class T>
 inline constexpr tl_dtype native_dtype = sizeof(T) == sizeof(float) ? TL_FLOAT32 : TL_FLOAT64;
 

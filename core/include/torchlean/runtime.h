@@ -35,8 +35,7 @@ typedef struct tl_buffer tl_buffer;
 /* An opened backend (a file on one device). */
 typedef struct tl_backend tl_backend;
 
-/* ---- Process -----------------------------------------------------------------------------------
- */
+/* ---- Process -------------------------------------------------------------------------------- */
 
 /* Finds, opens and chooses a backend as the environment asks (docs/backends.md). Once per process;
  * later calls return at once. TL_OK also where only the null backend serves: see tl_runtime_status.
@@ -67,8 +66,7 @@ TL_API const char *tl_status_name(tl_status status);
 /* The core's version, "0.1.0". Starts nothing. */
 TL_API const char *tl_version(void);
 
-/* ---- What was found and chosen -----------------------------------------------------------------
- */
+/* ---- What was found and chosen -------------------------------------------------------------- */
 
 typedef struct tl_runtime_info {
   size_t struct_size;
@@ -119,8 +117,7 @@ typedef struct tl_attempt {
 TL_API size_t tl_attempt_count(void);
 TL_API tl_status tl_get_attempt(size_t index, tl_attempt *out);
 
-/* ---- Variables and operations: the tables behind `torchlean env` and `torchlean ops` -----------
- */
+/* ---- Variables and operations: the tables behind `torchlean env` and `torchlean ops` -------- */
 
 typedef struct tl_variable {
   size_t struct_size;
@@ -151,8 +148,7 @@ typedef struct tl_operation_info {
 /* operation < TL_OP_COUNT. Starts nothing. */
 TL_API tl_status tl_get_operation(tl_operation operation, tl_operation_info *out);
 
-/* ---- Several backends in one process -----------------------------------------------------------
- */
+/* ---- Several backends in one process -------------------------------------------------------- */
 
 /* Opens a backend by name or absolute path, as TORCHLEAN_BACKEND would. It does not become the one
  * that serves the process, and no other is opened for it. device as TORCHLEAN_DEVICE; "" or NULL:
@@ -181,8 +177,7 @@ TL_API tl_status tl_get_backend_info(tl_backend *backend, tl_backend_info *out);
 /* TL_OK or TL_UNSUPPORTED. backend NULL: the thread's current one. */
 TL_API tl_status tl_supports(tl_backend *backend, tl_operation operation, tl_dtype dtype);
 
-/* ---- Devices, settings, figures (of the thread's current backend) ------------------------------
- */
+/* ---- Devices, settings, figures (of the thread's current backend) --------------------------- */
 
 TL_API tl_status tl_device_count(uint32_t *out);
 TL_API tl_status tl_get_device(uint32_t *out);
@@ -263,8 +258,7 @@ TL_API uint64_t tl_guard_damages(void);
  * nothing. */
 TL_API uint64_t tl_fail_allocations(uint64_t first, uint32_t ever_after);
 
-/* ---- Buffers -----------------------------------------------------------------------------------
- */
+/* ---- Buffers -------------------------------------------------------------------------------- */
 
 /* Frees the handle, and retires its payload if it is not released yet. No other call may use the
  * handle then. Harmless after shutdown, in a forked child, and for NULL. */
@@ -289,8 +283,7 @@ TL_API tl_status tl_buffer_width(const tl_buffer *buffer, uint32_t *out);
  * for a format outside the limits of types.h. Starts nothing. */
 TL_API tl_status tl_format_width(const tl_format *format, uint32_t *out);
 
-/* ---- Memory and transfer -----------------------------------------------------------------------
- */
+/* ---- Memory and transfer -------------------------------------------------------------------- */
 
 TL_API tl_status tl_zeros(uint64_t count, tl_dtype dtype, tl_buffer **out);
 TL_API tl_status tl_full(uint64_t count, double value, tl_dtype dtype, tl_buffer **out);
@@ -309,8 +302,7 @@ TL_API tl_status tl_upload_encoded(const void *words, uint64_t bytes, const tl_f
                                    uint64_t width, tl_buffer **out);
 TL_API tl_status tl_download_encoded(const tl_buffer *x, void *words, uint64_t bytes);
 
-/* ---- Random ------------------------------------------------------------------------------------
- */
+/* ---- Random --------------------------------------------------------------------------------- */
 
 /* Element i depends on key + i alone; derive keys by mixing, not by counting. */
 TL_API tl_status tl_rand_uniform(uint64_t count, uint64_t key, tl_dtype dtype, tl_buffer **out);
@@ -319,8 +311,7 @@ TL_API tl_status tl_rand_normal(uint64_t count, double mean, double std, uint64_
 TL_API tl_status tl_bernoulli_mask(uint64_t count, double keep_probability, uint64_t key,
                                    tl_dtype dtype, tl_buffer **out);
 
-/* ---- Elementwise -------------------------------------------------------------------------------
- */
+/* ---- Elementwise ---------------------------------------------------------------------------- */
 
 /* Enumerators without scalars only; the others have functions of their own below. */
 TL_API tl_status tl_unary(tl_unary_op op, const tl_buffer *x, tl_buffer **out);
@@ -338,8 +329,7 @@ TL_API tl_status tl_scaled_prod_exp(const tl_buffer *x, const tl_buffer *y, doub
 TL_API tl_status tl_select_bwd(tl_select_bwd_op op, const tl_buffer *a, const tl_buffer *b,
                                const tl_buffer *gradient, tl_buffer **out_da, tl_buffer **out_db);
 
-/* ---- Optimizer ---------------------------------------------------------------------------------
- */
+/* ---- Optimizer ------------------------------------------------------------------------------ */
 
 typedef struct tl_adam_scalars {
   size_t struct_size;
@@ -360,8 +350,7 @@ TL_API tl_status tl_adam_step(const tl_buffer *parameters, const tl_buffer *grad
                               const tl_adam_scalars *scalars, tl_buffer **out_parameters,
                               tl_buffer **out_first_moment, tl_buffer **out_second_moment);
 
-/* ---- Reductions --------------------------------------------------------------------------------
- */
+/* ---- Reductions ----------------------------------------------------------------------------- */
 
 TL_API tl_status tl_reduce_sum(const tl_buffer *x, tl_buffer **out);
 TL_API tl_status tl_reduce_mean(const tl_buffer *x, tl_buffer **out);
@@ -384,8 +373,7 @@ TL_API tl_status tl_first_max_mask_by_row(const tl_buffer *x, uint64_t rows, uin
 TL_API tl_status tl_top_k_mask_by_row(const tl_buffer *x, uint64_t rows, uint64_t cols, uint64_t k,
                                       tl_buffer **out);
 
-/* ---- Views -------------------------------------------------------------------------------------
- */
+/* ---- Views ---------------------------------------------------------------------------------- */
 
 /* first_size and second_size repeat the operands' sizes and are checked. */
 TL_API tl_status tl_concat1d(const tl_buffer *a, const tl_buffer *b, uint64_t first_size,
@@ -422,8 +410,7 @@ TL_API tl_status tl_scatter_add_rows(const tl_buffer *mat, const tl_buffer *valu
                                      uint64_t cols, const uint32_t *indices, size_t index_count,
                                      uint64_t k, tl_buffer **out);
 
-/* ---- Matrix products ---------------------------------------------------------------------------
- */
+/* ---- Matrix products ------------------------------------------------------------------------ */
 
 /* (batch, m, n) x (batch, n, p); transpose_a: a is stored (batch, n, m), transpose_b: b is stored
  * (batch, p, n). Flags other than 0 and 1 are errors. */
@@ -439,8 +426,7 @@ TL_API tl_status tl_bmm_scaled(const tl_buffer *a, const tl_buffer *b, uint64_t 
 TL_API tl_status tl_dgemm(const double *a, uint64_t a_count, const double *b, uint64_t b_count,
                           uint64_t m, uint64_t n, uint64_t p, double *out, uint64_t out_count);
 
-/* ---- Normalization -----------------------------------------------------------------------------
- */
+/* ---- Normalization -------------------------------------------------------------------------- */
 
 /* Over one axis of dims; rank 0 has the axis 0. */
 TL_API tl_status tl_softmax(const tl_buffer *x, const uint64_t *dims, size_t rank, uint64_t axis,
@@ -576,8 +562,7 @@ TL_API tl_status tl_smooth_maxpool_bwd(const tl_buffer *input, const tl_buffer *
                                        tl_list in_spatial, tl_list kernel, tl_list stride,
                                        tl_list padding, uint64_t channels, tl_buffer **out);
 
-/* ---- Language bindings -------------------------------------------------------------------------
- */
+/* ---- Language bindings ---------------------------------------------------------------------- */
 
 /* Lets several copies of one language binding in a process share their state: the first candidate
  * for a name is kept for ever and returned to all. Starts nothing. Where memory is exhausted the

@@ -90,8 +90,7 @@ enum {
   TL_OP_COUNT
 };
 
-/* ---- Enumerators: operations of one signature share an entry and are told apart by these. ------
- */
+/* ---- Enumerators: operations of one signature share an entry and are told apart by these. --- */
 
 /* random: params */
 typedef uint32_t tl_random_op;

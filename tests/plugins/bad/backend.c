@@ -62,8 +62,7 @@ static void stand_on_the_ground(void) {
   if (is_torn_down) abort();
 }
 
-/* ---- The part that works ------------------------------------------------------------------------
- */
+/* ---- The part that works -------------------------------------------------------------------- */
 
 struct tl_instance {
   int unused;
@@ -174,8 +173,7 @@ static tl_status binary(tl_instance *self, tl_binary_op op, const tl_operand *a,
   return status;
 }
 
-/* ---- Life cycle ---------------------------------------------------------------------------------
- */
+/* ---- Life cycle ----------------------------------------------------------------------------- */
 
 static tl_status supports(tl_instance *self, tl_operation operation, tl_dtype dtype) {
   (void)self;
@@ -223,8 +221,7 @@ static void destroy(tl_instance *self) {
   if (self != &the_instance) abort();
 }
 
-/* ---- The table, and what is wrong with it -------------------------------------------------------
- */
+/* ---- The table, and what is wrong with it --------------------------------------------------- */
 
 static tl_device_table device = {
     .struct_size = sizeof device, .count = count_devices, .synchronize = synchronize};

@@ -15,8 +15,7 @@ static tl_status generate(tl_instance *self, tl_random_op op, tl_dtype dtype, ui
 
 const tl_random_table random_table = {.struct_size = sizeof random_table, .generate = generate};
 
-/* ---- Elementwise, optimizer, reduction ---------------------------------------------------------
- */
+/* ---- Elementwise, optimizer, reduction ------------------------------------------------------ */
 
 static tl_status unary(tl_instance *self, tl_unary_op op, const tl_operand *x,
                        const tl_scalars *scalars, tl_flags flags, tl_storage **out) {
@@ -111,8 +110,7 @@ const tl_reduction_table reduction_table = {.struct_size = sizeof reduction_tabl
                                             .sum_to_shape = sum_to_shape,
                                             .row_mask = row_mask};
 
-/* ---- View, indexing --------------------------------------------------------------------
- */
+/* ---- View, indexing ------------------------------------------------------------------------- */
 
 static tl_status concat(tl_instance *self, const tl_operand *a, const tl_operand *b, tl_flags flags,
                         tl_storage **out) {

@@ -13,8 +13,7 @@ struct tl_instance {
 
 static tl_instance the_instance;
 
-/* ---- Device: every figure is another number ----------------------------------------------------
- */
+/* ---- Device: every figure is another number ------------------------------------------------- */
 
 static tl_status count(tl_instance *self, uint32_t *out_count) {
   (void)self;
@@ -91,8 +90,7 @@ static tl_status versions(tl_instance *self, uint32_t *out_driver, uint32_t *out
   return end(NULL, 0);
 }
 
-/* ---- Memory, transfer ------------------------------------------------------------------
- */
+/* ---- Memory, transfer ----------------------------------------------------------------------- */
 
 static void release(tl_instance *self, tl_storage *storage) {
   (void)self;
@@ -141,8 +139,7 @@ static tl_status download(tl_instance *self, const tl_operand *x, tl_dtype targe
   return end(NULL, 0);
 }
 
-/* ---- The table ---------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------ */
 
 static tl_status create(const tl_create_options *options, tl_instance **out) {
   (void)options;

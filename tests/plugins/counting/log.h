@@ -10,8 +10,7 @@ struct tl_storage {
 
 extern const tl_host *host;
 
-/* ---- A line -----------------------------------------------------------------------------------
- */
+/* ---- A line --------------------------------------------------------------------------------- */
 
 /* Begins it with the entry, and its enumerator. */
 void begin(const char *entry);
@@ -30,16 +29,14 @@ tl_status end(tl_storage **out, int count);
 /* The storage has been released. */
 void forget(tl_storage *storage);
 
-/* ---- What tests see: counting.h ----------------------------------------------------------------
- */
+/* ---- What tests see: counting.h ------------------------------------------------------------- */
 
 const char *read_log(void);
 void reset(void);
 void fail_next(tl_status status, const char *text);
 uint64_t live_storages(void);
 
-/* ---- Families with files of their own ----------------------------------------------------------
- */
+/* ---- Families with files of their own ------------------------------------------------------- */
 
 extern const tl_random_table random_table;
 extern const tl_elementwise_table elementwise_table;

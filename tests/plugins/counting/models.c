@@ -44,8 +44,7 @@ static tl_status dgemm(tl_instance *self, const double *a, const double *b, uint
 const tl_matmul_table matmul_table = {
     .struct_size = sizeof matmul_table, .bmm = bmm, .bmm_scaled = bmm_scaled, .dgemm = dgemm};
 
-/* ---- Normalization, loss, fourier, scan --------------------------------------------------------
- */
+/* ---- Normalization, loss, fourier, scan ----------------------------------------------------- */
 
 static tl_status softmax(tl_instance *self, const tl_operand *x, uint64_t outer, uint64_t n,
                          uint64_t inner, tl_flags flags, tl_storage **out) {
@@ -147,8 +146,7 @@ const tl_fourier_table fourier_table = {.struct_size = sizeof fourier_table,
 const tl_scan_table scan_table = {
     .struct_size = sizeof scan_table, .forward = scan_forward, .backward = scan_backward};
 
-/* ---- Convolution, pooling ----------------------------------------------------------------------
- */
+/* ---- Convolution, pooling ------------------------------------------------------------------- */
 
 static void say_convolution(const tl_convolution_params *p) {
   say(" batch %" PRIu64 " channels %" PRIu64 " %" PRIu64 " groups %" PRIu64, p->batch,

@@ -37,8 +37,7 @@ static tl_status make(double value, tl_storage **out) {
   return TL_OK;
 }
 
-/* ---- What every backend has ---------------------------------------------------------------------
- */
+/* ---- What every backend has ----------------------------------------------------------------- */
 
 static tl_status count(tl_instance *self, uint32_t *out_count) {
   (void)self;
@@ -79,8 +78,7 @@ static tl_status download(tl_instance *self, const tl_operand *x, tl_dtype targe
   return TL_OK;
 }
 
-/* ---- Families that say what they were asked -----------------------------------------------------
- */
+/* ---- Families that say what they were asked ------------------------------------------------- */
 
 static tl_status gather_rows(tl_instance *self, const tl_operand *source, uint64_t rows,
                              uint64_t cols, const uint32_t *indices, uint64_t k, tl_flags flags,
@@ -223,8 +221,7 @@ static tl_status pooling_backward(tl_instance *self, tl_pooling_op op, const tl_
   return pool(input == NULL ? "gradient alone" : "gradient", op, params);
 }
 
-/* ---- The table ----------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------ */
 
 static tl_status create(const tl_create_options *options, tl_instance **out) {
   (void)options;

@@ -26,6 +26,7 @@ static tl_host host;
 static BackendVTable right;
 static BackendVTable vtable;
 static tl_device_table device;
+static tl_memory_table memory;
 static tl_transfer_table transfer;
 static tl_elementwise_table elementwise;
 static tl_reduction_table reduction;
@@ -35,8 +36,7 @@ static tl_normalization_table normalization;
 static tl_fourier_table fourier;
 static tl_scan_table scan;
 
-/* ---- Blocks ------------------------------------------------------------------------------------
- */
+/* ---- Blocks --------------------------------------------------------------------------------- */
 
 /* The block that this thread took last, with what lay in it then. */
 static _Thread_local unsigned char *last_block;
@@ -70,17 +70,24 @@ static tl_status upload(tl_instance *instance, const void *words, tl_dtype sourc
                         uint32_t width, uint64_t count, tl_flags flags, tl_storage **out) {
   const tl_status status =
       right.transfer->upload(instance, words, source, dtype, width, count, flags, out);
-  if (status == TL_OK) {
+  if (status == TL_OK && *out != NULL) { /* an empty one has no block */
     uploads[upload_count % REMEMBERED].storage = *out;
     uploads[upload_count++ % REMEMBERED].block = last_block;
   }
   return status;
 }
 
+static void release(tl_instance *instance, tl_storage *storage) {
+  for (size_t i = 0; i < REMEMBERED; ++i) {
+    if (uploads[i].storage == storage) uploads[i].storage = NULL;
+  }
+  right.memory->release(instance, storage);
+}
+
+/* The block of an uploaded operand, NULL of an empty one and of one that was not uploaded. */
 static unsigned char *block_of(const tl_operand *x) {
-  /* The newest first: storages that are gone have left their addresses behind. */
-  for (size_t i = upload_count; i-- > 0 && i + REMEMBERED >= upload_count;) {
-    if (uploads[i % REMEMBERED].storage == x->storage) return uploads[i % REMEMBERED].block;
+  for (size_t i = 0; i < REMEMBERED && x->storage != NULL; ++i) {
+    if (uploads[i].storage == x->storage) return uploads[i].block;
   }
   return NULL;
 }
@@ -90,8 +97,7 @@ static void change_input(const tl_operand *x) {
   if (block != NULL) block[0] ^= 1;
 }
 
-/* ---- Spoiling the last result ------------------------------------------------------------------
- */
+/* ---- Spoiling the last result --------------------------------------------------------------- */
 
 /* Away from zero, for finite numbers that are not zero. */
 static void move_ulps_in(unsigned char *block, tl_dtype dtype, uint64_t index, uint64_t ulps) {
@@ -132,8 +138,7 @@ static tl_status change_dtype(tl_instance *instance, const tl_operand *like, tl_
   return status;
 }
 
-/* ---- Entries -----------------------------------------------------------------------------------
- */
+/* ---- Entries -------------------------------------------------------------------------------- */
 
 static uint32_t threads = 1;
 static bool is_deterministic;
@@ -239,7 +244,7 @@ static tl_status softmax(tl_instance *instance, const tl_operand *x, uint64_t ou
   if (is("just-over-the-budget")) {
     for (uint64_t i = 0; n == 1 && i < x->count; ++i) move_ulps(x->dtype, i, 5); /* of 4.501 */
   }
-  if (is("maximum-not-subtracted") && x->dtype == TL_FLOAT32 && inner == 1) {
+  if (is("maximum-not-subtracted") && x->dtype == TL_FLOAT32 && inner == 1 && block_of(x) != NULL) {
     const float *scores = floats(block_of(x));
     float *weights = floats(last_block);
     for (uint64_t first = 0; first < x->count; first += n) {
@@ -277,6 +282,9 @@ static tl_status scan_forward(tl_instance *instance, tl_scan_op op, const tl_ope
                               uint64_t time, uint64_t state, tl_flags flags, tl_storage **out) {
   const tl_status status = right.scan->forward(instance, op, a, b, x, h0, time, state, flags, out);
   if (status != TL_OK || op != TL_SCAN_CONSTANT || x->dtype != TL_FLOAT32 || !is("fused-scan")) {
+    return status;
+  }
+  if (block_of(a) == NULL || block_of(b) == NULL || block_of(x) == NULL || block_of(h0) == NULL) {
     return status;
   }
   const float *factors = floats(block_of(a));
@@ -327,6 +335,8 @@ const BackendVTable *torchlean_backend_entry(const tl_host *given) {
   device = *right.device;
   device.set_num_threads = set_num_threads;
   device.set_setting = set_setting;
+  memory = *right.memory;
+  memory.release = release;
   transfer = *right.transfer;
   transfer.upload = upload;
   elementwise = *right.elementwise;
@@ -348,6 +358,7 @@ const BackendVTable *torchlean_backend_entry(const tl_host *given) {
   scan.backward = scan_backward;
   vtable.name = "wrong";
   vtable.device = &device;
+  vtable.memory = &memory;
   vtable.transfer = &transfer;
   vtable.elementwise = &elementwise;
   vtable.reduction = &reduction;

@@ -141,8 +141,7 @@ class Call {
   std::array<tl_storage *, 4> out_{};
 };
 
-// ---- Faults that many entries share
-// --------------------------------------------------------------
+// ---- Faults that many entries share ------------------------------------------------------------
 
 // Operand k with one member changed.
 template <class Change>
@@ -240,8 +239,7 @@ std::vector<Trial> trials_of(const DirectEntry &entry, tl_dtype dtype, const Ses
   return trials;
 }
 
-// ---- What a backend says of itself
-// ---------------------------------------------------------------
+// ---- What a backend says of itself -------------------------------------------------------------
 
 bool claims(const Session &session, tl_operation operation, tl_dtype dtype) {
   return session.table().supports(session.instance(), operation, dtype) == TL_OK;

@@ -15,17 +15,11 @@ constexpr ValueKind score_kinds[] = {
     {"ordinary", ordinary_values}, {"tied", tied_values}, {"spread", spread_values},
     {"absent", absent_values},     {"huge", huge_values}, {"sprinkled", sprinkled_values}};
 
-std::uint64_t product(const std::vector<std::uint64_t> &dims) {
-  std::uint64_t count = 1;
-  for (const std::uint64_t d : dims) count *= d;
-  return count;
-}
-
 // What only one kind fills.
-bool is_long(const std::vector<std::uint64_t> &dims) { return product(dims) > 65536; }
+bool is_long(const std::vector<std::uint64_t> &dims) { return product_of(dims) > 65536; }
 
 bool is_too_long(const Generator &generator, const std::vector<std::uint64_t> &dims) {
-  return generator.size() == Size::small && product(dims) > 1000;
+  return generator.size() == Size::small && product_of(dims) > 1000;
 }
 
 // ---- Softmax -----------------------------------------------------------------------------------
@@ -41,7 +35,7 @@ void softmax_cases(const Generator &generator) {
       for (std::uint64_t axis = 0; axis < std::max<std::size_t>(dims.size(), 1); ++axis) {
         generator.add(kind.name, fmt::format("{}:axis={}", dims_text(dims), axis),
                       [&](Case &one, Random &random) {
-                        one.inputs = {kind.make(random, one.dtype, product(dims))};
+                        one.inputs = {kind.make(random, one.dtype, product_of(dims))};
                         one.dims = dims;
                         one.number = axis;
                       });
@@ -78,25 +72,6 @@ void masked_softmax_cases(const Generator &generator) {
   }
 }
 
-void wrong_softmax(const Generator &generator) {
-  const auto right = [](Case &one, Random &random) {
-    one.inputs = {ordinary_values(random, one.dtype, 24)};
-    one.dims = {2, 3, 4};
-    one.number = 1;
-  };
-  wrong_operands(generator, right);
-  const auto refuse = [&](const char *label, std::vector<std::uint64_t> dims, std::uint64_t axis) {
-    generator.refuse(label, [&](Case &one, Random &random) {
-      right(one, random);
-      one.dims = dims;
-      one.number = axis;
-    });
-  };
-  refuse("axis-of-rank", {2, 3, 4}, 3);
-  refuse("overflowing-dims", {too_many, too_many}, 0);
-  refuse("too-many-dims", std::vector<std::uint64_t>(65, 1), 0);
-}
-
 void wrong_masked_softmax(const Generator &generator) {
   wrong_operands(generator, [](Case &one, Random &random) {
     one.inputs = {ordinary_values(random, one.dtype, 15), ordinary_values(random, one.dtype, 15)};
@@ -129,7 +104,7 @@ template <class Fill>
 void norm_cases(const Generator &generator, Fill fill) {
   for (const ValueKind &kind : norm_kinds) {
     for (const auto &dims : generator.matrices()) {
-      if (product(dims) == 0 || (is_long(dims) && kind.make != ordinary_values)) continue;
+      if (product_of(dims) == 0 || (is_long(dims) && kind.make != ordinary_values)) continue;
       generator.add(kind.name, dims_text(dims), [&](Case &one, Random &random) {
         one.dims = dims;
         fill(kind, one, random);
@@ -275,7 +250,7 @@ std::vector<Operation> normalization_operations() {
        .rule = Rule::bounded,
        .budget = softmax_budget,
        .cases = softmax_cases,
-       .wrong = wrong_softmax,
+       .wrong = wrong_axis,
        .run = [](const Case &c,
                  const Inputs &in) { return outcome(softmax(in.at(0), c.dims, c.number)); },
        .standard = softmax_standard,

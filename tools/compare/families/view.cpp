@@ -14,12 +14,6 @@ Array words(Random &random, tl_dtype dtype, std::uint64_t count) {
                              : wide_values(random, dtype, count);
 }
 
-std::uint64_t product(const std::vector<std::uint64_t> &dims) {
-  std::uint64_t count = 1;
-  for (const std::uint64_t d : dims) count *= d;
-  return count;
-}
-
 void concat_cases(const Generator &generator) {
   for (const std::uint64_t n : generator.lengths()) {
     for (const std::uint64_t m : {0, 1, 65}) {
@@ -79,7 +73,7 @@ void broadcast_cases(const Generator &generator) {
                   fmt::format("{}to{}:map={}", dims_text(shape.in), dims_text(shape.out),
                               fmt::join(shape.map, ".")),
                   [&](Case &one, Random &random) {
-                    one.inputs = {words(random, one.dtype, product(shape.in))};
+                    one.inputs = {words(random, one.dtype, product_of(shape.in))};
                     one.dims = shape.in;
                     one.out_dims = shape.out;
                     one.axis_map = shape.map;
@@ -94,7 +88,7 @@ void swap_cases(const Generator &generator) {
     for (std::uint64_t depth = 0; depth + 1 < dims.size(); ++depth) {
       generator.add("wide", fmt::format("{}:depth={}", dims_text(dims), depth),
                     [&](Case &one, Random &random) {
-                      one.inputs = {words(random, one.dtype, product(dims))};
+                      one.inputs = {words(random, one.dtype, product_of(dims))};
                       one.dims = dims;
                       one.number = depth;
                     });
