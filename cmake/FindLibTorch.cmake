@@ -6,6 +6,10 @@
 #   LibTorch_BUILD_ID      GNU build id of libtorch_cpu.so as hex, empty if it has none
 #   LibTorch_CXX11_ABI     1 or 0: the _GLIBCXX_USE_CXX11_ABI that it was built with
 #   LibTorch_RUNTIME_DIRS  folders that the loader must know: lib/, and that of libcudart, libcupti
+#   LibTorch_CUDA_NEEDS    libraries that its CUDA half needs beside its own, separated by spaces;
+#                          empty where it was built for the host alone
+#   LibTorch_CUDA_FRACTION 1 where the CUDA allocator is known to have setMemoryFraction at the place
+#                          that backends/libtorch/cuda.cpp expects
 #   LibTorch::cpu          headers, torch_cpu, c10
 
 set(LibTorch_REASON "")
@@ -33,6 +37,13 @@ if(NOT LibTorch_VERSION)
   string(APPEND LibTorch_REASON "No version header below ${_torch}/include. ")
 endif()
 
+# Older ones lack what backends/libtorch asks c10 for (CachingDeviceAllocator.h).
+set(LibTorch_OLDEST 2.9.0)
+if(LibTorch_VERSION AND LibTorch_VERSION VERSION_LESS LibTorch_OLDEST)
+  string(APPEND LibTorch_REASON
+         "It is LibTorch ${LibTorch_VERSION}, the oldest that works is ${LibTorch_OLDEST}. ")
+endif()
+
 if(NOT LibTorch_REASON)
   execute_process(COMMAND ${CMAKE_READELF} -dnW ${_cpu} OUTPUT_VARIABLE _elf ERROR_QUIET)
   if(_elf MATCHES "Build ID: ([0-9a-f]+)")
@@ -46,10 +57,11 @@ if(NOT LibTorch_REASON)
   # A CUDA build needs these two even on a host without a GPU. The toolkit has them; so have
   # NVIDIA's wheels, which unpack to nvidia/ beside torch/.
   set(LibTorch_RUNTIME_DIRS ${_torch}/lib)
+  file(GLOB _wheels ${_torch}/../nvidia/*/lib)
   string(REGEX MATCHALL "lib(cudart|cupti)\\.so\\.[0-9]+" _needed "${_elf}")
   foreach(_soname ${_needed})
     find_file(LibTorch_${_soname} ${_soname} NO_CACHE
-              HINTS ${_torch}/lib ${_torch}/../nvidia/cu13/lib
+              HINTS ${_torch}/lib ${_wheels}
                     ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
               PATHS /usr/lib/x86_64-linux-gnu /usr/lib64
               PATH_SUFFIXES lib64 extras/CUPTI/lib64 lib)
@@ -61,6 +73,39 @@ if(NOT LibTorch_REASON)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES LibTorch_RUNTIME_DIRS)
+
+  # The CUDA half is opened at run time, and finds NVIDIA's wheels by itself where they lie beside
+  # torch/. What it needs is only asked for messages.
+  set(LibTorch_CUDA_NEEDS "")
+  foreach(_part cuda nvshmem)
+    if(EXISTS ${_torch}/lib/libtorch_${_part}.so)
+      execute_process(COMMAND ${CMAKE_READELF} -dW ${_torch}/lib/libtorch_${_part}.so
+                      OUTPUT_VARIABLE _elf ERROR_QUIET)
+      string(REGEX MATCHALL "\\[lib(cu|nccl|nv)[^]]+\\]" _needed "${_elf}")
+      list(APPEND LibTorch_CUDA_NEEDS ${_needed})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES LibTorch_CUDA_NEEDS)
+  string(REGEX REPLACE "[][]" "" LibTorch_CUDA_NEEDS "${LibTorch_CUDA_NEEDS}")
+  string(REPLACE ";" " " LibTorch_CUDA_NEEDS "${LibTorch_CUDA_NEEDS}")
+  set(LibTorch_CUDA_FRACTION 0)
+  set(_allocator ${_torch}/include/c10/cuda/CUDACachingAllocator.h)
+  if(EXISTS ${_allocator})
+    file(READ ${_allocator} _text)
+    string(REGEX REPLACE "[ \n]+" " " _text "${_text}")
+    string(CONCAT _beginning
+      "class CUDAAllocator : public DeviceAllocator { public: "
+      "virtual void* raw_alloc(size_t nbytes) = 0; "
+      "virtual void* raw_alloc_with_stream(size_t nbytes, cudaStream_t stream) = 0; "
+      "virtual void raw_delete(void* ptr) = 0; "
+      "virtual void init(int device_count) = 0; "
+      "virtual double getMemoryFraction(c10::DeviceIndex device) = 0; "
+      "virtual void setMemoryFraction(double fraction, c10::DeviceIndex device) = 0; ")
+    string(FIND "${_text}" "${_beginning}" _place)
+    if(NOT _place EQUAL -1)
+      set(LibTorch_CUDA_FRACTION 1)
+    endif()
+  endif()
 endif()
 
 if(LibTorch_REASON)

@@ -18,6 +18,7 @@ torchlean_require_header(fmt/format.h libfmt-dev)
 torchlean_require_header(CLI/CLI.hpp libcli11-dev)
 torchlean_require_header(nlohmann/json.hpp nlohmann-json3-dev)
 torchlean_require_header(mpfr.h libmpfr-dev)
+torchlean_require_header(hwy/highway.h libhwy-dev)
 
 # fmt as a static library of our own; not instrumented by sanitizers, since it is not our code.
 add_library(torchlean_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cpp)

@@ -9,6 +9,7 @@ set(TORCHLEAN_LEAN_RUNTIME "" CACHE STRING
     "Folder that holds libleanshared.so (empty: no tests in a real Lean process)")
 option(TORCHLEAN_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TORCHLEAN_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(TORCHLEAN_UNITY "Compile several sources with large headers at once" ON)
 option(TORCHLEAN_WERROR "Treat warnings as errors" OFF)
 set(TORCHLEAN_SANITIZE "" CACHE STRING
     "Sanitizer: empty, address (with undefined behaviour) or thread")

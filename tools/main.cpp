@@ -1,5 +1,6 @@
 // torchlean: asks the runtime what it found and judges backends. One folder per subcommand; the
 // command line of all of them stands here, so that CLI11 is compiled once.
+#include "bench/command.hpp"
 #include "common/exit_code.hpp"
 #include "compare/command.hpp"
 #include "doctor/doctor.hpp"
@@ -137,6 +138,41 @@ Action add_compare(CLI::App &sub) {
   return [options] { return run_compare(*options); };
 }
 
+Action add_bench(CLI::App &sub) {
+  const auto options = std::make_shared<BenchOptions>();
+  sub.add_option("--backends", options->backends,
+                 "Names or paths, separated by commas; ratios are to the first (default: libtorch "
+                 "and every other candidate that is usable and not made for checking)")
+      ->delimiter(',')
+      ->type_name("NAMES");
+  sub.add_option("--ops", options->operations,
+                 "Operations or rows as --list prints them, separated by commas; * and ? stand for "
+                 "anything: 'reduce_*', 'softmax[float32, large, *]'")
+      ->type_name("GLOBS");
+  sub.add_option("--dtype", options->dtypes, "float32, float64 (default: both)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"float32", "float64"}));
+  sub.add_option("--size", options->sizes,
+                 "small, medium, large, or a number of elements (default: the first three)")
+      ->delimiter(',')
+      ->type_name("SIZES");
+  sub.add_option("--threads", options->threads,
+                 "Host threads of each backend (default: as many as processors may be used)")
+      ->check(CLI::Range(1U, 4096U));
+  sub.add_option("--time", options->seconds,
+                 "Seconds of timed calls in each row, shared by the backends")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 3600.0));
+  CLI::Option *json = add_json(sub, options->json);
+  sub.add_flag("--list", options->list, "Print the rows that are selected, and time nothing")
+      ->excludes(json);
+  sub.footer(
+      "Exit code 0: measured; 1: a call failed or a result differs; 2: wrong usage; 3: nothing "
+      "was\n"
+      "measured; 4: a requested backend is unavailable.");
+  return [options] { return run_bench(*options); };
+}
+
 struct Subcommand {
   const char *name;
   const char *meaning;
@@ -148,6 +184,7 @@ constexpr Subcommand subcommands[] = {
     {"ops", "Which backend has which operation for which dtype", add_ops},
     {"env", "Every environment variable: value, default, meaning", add_env},
     {"compare", "Hold backends against each other", add_compare},
+    {"bench", "Time operations on several backends side by side", add_bench},
     {"doctor", "One report to paste into a bug", add_doctor}};
 
 }  // namespace

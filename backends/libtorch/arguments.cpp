@@ -1,6 +1,8 @@
 // Operands in, results out: the checks between tl_operand and at::Tensor.
 #include "libtorch.hpp"
 
+#include <ATen/ops/empty.h>
+
 #include <vector>
 
 namespace torchlean::libtorch {
@@ -30,7 +32,8 @@ at::Tensor tensor_of(const char *argument, const tl_operand *operand) {
   const at::ScalarType type = operand->dtype == TL_FLOAT32   ? at::kFloat
                               : operand->dtype == TL_FLOAT64 ? at::kDouble
                                                              : at::kByte;
-  if (operand->count == 0) return empty(0, type);
+  if (operand->count == 0)
+    return at::empty({0}, at::device(calling_instance->device()).dtype(type));
   expect_given(argument, operand->storage);
   const at::Tensor &tensor = operand->storage->tensor;
   if (tensor.scalar_type() != type)

@@ -1,35 +1,83 @@
-// The LibTorch backend: its entry point, its table, the life of an instance, and ATen's errors.
+// The LibTorch backend: its entry point, its table, the life of an instance.
+//
+// Compiled twice: for the test-only backend libtorch-composed, too, which computes on the host what
+// GPUs compute elsewhere (composed.hpp).
+#include "cuda.hpp"
 #include "host_allocator.hpp"
 #include "libtorch.hpp"
 
-#include <ATen/Version.h>
-#include <c10/util/Exception.h>
+#include <caffe2/core/common.h>
 
 #include <string_view>
 
-TL_BACKEND_NOTE("libtorch", TL_NOTE_CXX_RUNTIME, "LibTorch " TL_LIBTORCH_VERSION, "libtorch_cpu.so",
-                TL_LIBTORCH_BUILD_ID);
+#ifdef TL_LIBTORCH_COMPOSED
+#define TL_LIBTORCH_NAME "libtorch-composed"
+#define TL_LIBTORCH_FLAGS TL_NOTE_CXX_RUNTIME | TL_NOTE_TEST_ONLY
+#else
+#define TL_LIBTORCH_NAME "libtorch"
+#define TL_LIBTORCH_FLAGS TL_NOTE_CXX_RUNTIME
+#endif
+
+TL_BACKEND_NOTE(TL_LIBTORCH_NAME, TL_LIBTORCH_FLAGS, "LibTorch " TL_LIBTORCH_VERSION,
+                "libtorch_cpu.so", TL_LIBTORCH_BUILD_ID);
 
 namespace torchlean::libtorch {
 
-const tl_host *host = nullptr;
-
 namespace {
 
-void create_instance(const tl_create_options *options, tl_instance **out) {
-  const char *const wanted = known_part("options", options).device;
-  expect_given("device", wanted);
+#ifdef TL_LIBTORCH_COMPOSED
+constexpr bool always_composed = true;
+#else
+constexpr bool always_composed = false;
+#endif
+
+void settle_on_cuda(tl_instance &instance, std::string_view device, bool has_driver) {
+  try {
+    const c10::DeviceIndex index = cuda::index_of(device);
+    cuda::open(has_driver);
+    cuda::prepare(index);
+    instance.cuda_device = index;
+    instance.composed = true;
+  } catch (const Failure &failure) {
+    throw Failure(failure.status(), "device is \"" + std::string(device) + "\": " + failure.what());
+  } catch (const c10::Error &error) {
+    host->log(TL_LOG_DEBUG, error.what());
+    throw Failure(TL_UNAVAILABLE,
+                  "device is \"" + std::string(device) + "\": " + first_line(error));
+  }
+}
+
+// The backend's own choice: a GPU where one works.
+void settle_anywhere(tl_instance &instance, bool has_driver) {
+  if (!has_driver) return;
+  try {
+    settle_on_cuda(instance, "cuda", has_driver);
+  } catch (const Failure &failure) {
+    host->log(TL_LOG_WARN,
+              (std::string("libtorch computes on the host: ") + failure.what()).c_str());
+  }
+}
+
+void create_instance(const tl_create_options *given, tl_instance **out) {
+  calling_instance = nullptr;
+  const tl_create_options options = known_part("options", given);
+  expect_given("device", options.device);
   expect_given("out", out);
-  const std::string_view device = wanted;
-  if (device.starts_with("cuda"))
-    throw Failure(TL_UNAVAILABLE, "device is \"" + std::string(device) +
-                                      "\", expected \"cpu\": this build of the libtorch backend "
-                                      "computes on the host only");
-  if (!device.empty() && device != "cpu")
+  const std::string_view device = options.device;
+  const bool has_driver = options.has_nvidia_driver != 0;
+  if (always_composed && !device.empty() && device != "cpu")
     throw Failure(TL_UNAVAILABLE, "device is \"" + std::string(device) + "\", expected \"cpu\"");
+  WarningsToLog warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
   install_host_allocator();
   auto instance = std::make_unique<tl_instance>();
-  set_threads(*instance, options->num_threads);
+  instance->composed = always_composed;
+  set_threads(*instance, options.num_threads);
+  if (device.empty() && !always_composed) {
+    settle_anywhere(*instance, has_driver);
+  } else if (!device.empty() && device != "cpu") {
+    settle_on_cuda(*instance, device, has_driver);
+  }
   *out = instance.release();
 }
 
@@ -43,7 +91,7 @@ BackendVTable vtable = {
     .struct_size = sizeof(BackendVTable),
     .magic = TL_BACKEND_MAGIC,
     .abi_version = TL_ABI_VERSION,
-    .name = "libtorch",
+    .name = TL_LIBTORCH_NAME,
     .version = TORCHLEAN_VERSION,
     .library = "",  // known when the entry point has asked LibTorch
     .create = guarded<&create_instance, &create_status>,
@@ -69,52 +117,19 @@ BackendVTable vtable = {
 
 tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
   if (has_kernel(vtable, operation, dtype)) return TL_OK;
-  host->set_error("the libtorch backend does not have this operation for this dtype");
+  host->set_error("this backend does not have this operation for this dtype");
   return TL_UNSUPPORTED;
 }
 
-// "LibTorch 2.15.0" of the library that was opened, which need not be the one built against. ATen
-// tells its version only among its build settings.
+// "LibTorch 2.15.0" of the library that was opened, which need not be the one built against. ATen's
+// own at::show_config() would ask for CUDA before libtorch_cuda.so can be opened.
 std::string library_name() {
-  constexpr std::string_view key = "TORCH_VERSION=";
-  const std::string settings = at::show_config();
-  const size_t found = settings.find(key);
-  if (found == std::string::npos) return "LibTorch of unknown version";
-  const size_t version = found + key.size();
-  return "LibTorch " + settings.substr(version, settings.find_first_of(", \n", version) - version);
+  const auto &settings = caffe2::GetBuildOptions();
+  const auto version = settings.find("TORCH_VERSION");
+  return "LibTorch " + (version == settings.end() ? "of unknown version" : version->second);
 }
 
 }  // namespace
-
-std::string first_line(const c10::Error &error) {
-  const std::string text = error.what_without_backtrace();
-  return text.substr(0, text.find('\n'));
-}
-
-void WarningsToLog::process(const c10::Warning &warning) {
-  host->log(TL_LOG_WARN, ("LibTorch: " + warning.msg()).c_str());
-}
-
-tl_status status_of(const char *entry) noexcept {
-  try {
-    const std::string prefix = std::string(entry) + ": ";
-    try {
-      throw;
-    } catch (const Failure &failure) {
-      throw Failure(failure.status(), prefix + failure.what());
-    } catch (const c10::OutOfMemoryError &error) {
-      throw Failure(TL_OUT_OF_MEMORY, prefix + first_line(error));
-    } catch (const c10::NotImplementedError &error) {
-      host->log(TL_LOG_DEBUG, error.what());
-      throw Failure(TL_UNSUPPORTED, prefix + first_line(error));
-    } catch (const c10::Error &error) {
-      host->log(TL_LOG_DEBUG, error.what());
-      throw Failure(TL_INTERNAL, prefix + first_line(error));
-    }
-  } catch (...) {
-    return status_of_current_exception(*host);
-  }
-}
 
 }  // namespace torchlean::libtorch
 

@@ -136,7 +136,7 @@ bool is_finite(const at::Tensor &x) {
 
 bool aten_computes(const tl_instance &instance, const Geometry &at, const at::Tensor &a,
                    const at::Tensor &b) {
-  if (instance.deterministic || !a.is_cpu() || !at.windows.fit_aten()) return false;
+  if (instance.deterministic || instance.composed || !at.windows.fit_aten()) return false;
   return a.scalar_type() == at::kFloat ? is_finite<float>(a) && is_finite<float>(b)
                                        : is_finite<double>(a) && is_finite<double>(b);
 }

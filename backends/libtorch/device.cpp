@@ -1,26 +1,15 @@
-// The host as a device: threads, settings, figures.
+// Devices: threads, settings, figures; of the host here, of GPUs in cuda.cpp.
+#include "cuda.hpp"
 #include "host_allocator.hpp"
 #include "libtorch.hpp"
 
-#include <ATen/Parallel.h>
-
 #include <fstream>
-#include <mutex>
 #include <thread>
 
 #include <unistd.h>
 
 namespace torchlean::libtorch {
 namespace {
-
-// More than any host has use for; OpenMP ends the process where it cannot start its threads.
-constexpr uint32_t max_threads = 1024;
-
-// As many as ATen takes when nobody has said anything.
-int default_threads() {
-  static const int threads = at::get_num_threads();
-  return threads;
-}
 
 uint64_t pages_in_bytes(int name) {
   const long pages = sysconf(name);
@@ -37,27 +26,44 @@ std::string processor_name() {
   return "host processor";
 }
 
-void check_index(uint32_t index) {
-  if (index != 0) throw invalid("index is " + std::to_string(index) + ", expected 0");
+uint32_t device_count(const tl_instance &instance) {
+  return instance.is_on_cuda() ? cuda::count() : 1;
 }
 
-void count(tl_instance &, uint32_t *out_count) {
+c10::DeviceIndex checked_index(const tl_instance &instance, uint32_t index) {
+  const uint32_t devices = device_count(instance);
+  if (index >= devices)
+    throw invalid("index is " + std::to_string(index) + ", expected " +
+                  (devices == 1 ? "0" : "less than " + std::to_string(devices)));
+  return static_cast<c10::DeviceIndex>(index);
+}
+
+void count(tl_instance &instance, uint32_t *out_count) {
   expect_given("out_count", out_count);
-  *out_count = 1;
+  *out_count = device_count(instance);
 }
 
-void select(tl_instance &, uint32_t index) { check_index(index); }
+void select(tl_instance &instance, uint32_t index) {
+  const c10::DeviceIndex checked = checked_index(instance, index);
+  if (!instance.is_on_cuda()) return;
+  cuda::prepare(checked);
+  instance.cuda_device = checked;
+}
 
-void properties(tl_instance &, uint32_t index, tl_device_properties *out) {
-  check_index(index);
+tl_device_properties host_properties() {
   tl_device_properties values{};
   processor_name().copy(values.name, sizeof(values.name) - 1);
   values.multiprocessor_count = std::thread::hardware_concurrency();
   values.total_bytes = pages_in_bytes(_SC_PHYS_PAGES);
-  hand_back(out, values);
+  return values;
 }
 
-void memory_info(tl_instance &, tl_memory_info *out) {
+void properties(tl_instance &instance, uint32_t index, tl_device_properties *out) {
+  const c10::DeviceIndex checked = checked_index(instance, index);
+  hand_back(out, instance.is_on_cuda() ? cuda::properties(checked) : host_properties());
+}
+
+tl_memory_info host_memory_info() {
   tl_memory_info values{};
   values.allocated_bytes = allocated_bytes().now();
   values.reserved_bytes = host_blocks().reserved().now();
@@ -65,25 +71,39 @@ void memory_info(tl_instance &, tl_memory_info *out) {
   values.peak_reserved_bytes = host_blocks().reserved().peak();
   values.device_free_bytes = pages_in_bytes(_SC_AVPHYS_PAGES);
   values.device_total_bytes = pages_in_bytes(_SC_PHYS_PAGES);
-  hand_back(out, values);
+  return values;
 }
 
-// Calls are complete when they return.
-void synchronize(tl_instance &) {}
+void memory_info(tl_instance &instance, tl_memory_info *out) {
+  hand_back(out,
+            instance.is_on_cuda() ? cuda::memory_info(instance.cuda_device) : host_memory_info());
+}
 
-void empty_cache(tl_instance &) { host_blocks().trim(); }
+// On the host calls are complete when they return.
+void synchronize(tl_instance &instance) {
+  if (instance.is_on_cuda()) cuda::synchronize(instance.cuda_device);
+}
+
+void empty_cache(tl_instance &instance) {
+  host_blocks().trim();
+  if (instance.is_on_cuda()) cuda::empty_cache();
+}
 
 void set_setting(tl_instance &instance, tl_setting setting, uint32_t value) {
-  if (setting != TL_SETTING_DETERMINISTIC)
+  if (instance.is_on_cuda()) {
+    cuda::set_setting(setting, value != 0);
+  } else if (setting != TL_SETTING_DETERMINISTIC) {
     throw Failure(TL_UNSUPPORTED,
                   "setting " + std::to_string(setting) + " has no meaning on a host");
-  instance.deterministic = value != 0;
+  }
+  if (setting == TL_SETTING_DETERMINISTIC) instance.deterministic = value != 0;
 }
 
-// The core caps what tl_host.alloc gives.
-void set_memory_fraction(tl_instance &, double fraction) {
+// What tl_host.alloc gives is capped by the core.
+void set_memory_fraction(tl_instance &instance, double fraction) {
   if (!(fraction > 0 && fraction <= 1))
     throw invalid("fraction is " + std::to_string(fraction) + ", expected 0 < fraction <= 1");
+  if (instance.is_on_cuda()) cuda::set_memory_fraction(instance.cuda_device, fraction);
 }
 
 void set_num_threads(tl_instance &instance, uint32_t threads) { set_threads(instance, threads); }
@@ -93,29 +113,14 @@ void num_threads(tl_instance &instance, uint32_t *out_threads) {
   *out_threads = static_cast<uint32_t>(instance.threads.load());
 }
 
-void versions(tl_instance &, uint32_t *out_driver, uint32_t *out_runtime) {
+void versions(tl_instance &instance, uint32_t *out_driver, uint32_t *out_runtime) {
   expect_given("out_driver", out_driver);
   expect_given("out_runtime", out_runtime);
-  *out_driver = 0;
-  *out_runtime = 0;
+  *out_driver = instance.is_on_cuda() ? cuda::driver_version() : 0;
+  *out_runtime = instance.is_on_cuda() ? cuda::runtime_version() : 0;
 }
 
 }  // namespace
-
-void set_threads(tl_instance &instance, uint32_t threads) {
-  const int by_default = default_threads();
-  if (threads > max_threads)
-    throw invalid("threads is " + std::to_string(threads) + ", expected at most " +
-                  std::to_string(max_threads));
-  instance.threads = threads == 0 ? by_default : static_cast<int>(threads);
-}
-
-// OpenMP keeps the number of threads for each thread that starts a parallel loop, so it is set
-// where the call comes in, not where the number was changed.
-CallScope::CallScope(const tl_instance &instance) {
-  const int wanted = instance.threads.load(std::memory_order_relaxed);
-  if (at::get_num_threads() != wanted) at::set_num_threads(wanted);
-}
 
 const tl_device_table device_table = {
     .struct_size = sizeof(tl_device_table),

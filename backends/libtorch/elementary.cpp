@@ -4,6 +4,7 @@
 #include "kernels.hpp"
 
 #include <ATen/ops/cos.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/log.h>
 #include <ATen/ops/log1p.h>
@@ -43,7 +44,7 @@ void by_c_library(Elementary function, at::Tensor &y, const at::Tensor &x) {
 
 void elementary_into(const tl_instance &instance, Elementary function, at::Tensor &y,
                      const at::Tensor &x) {
-  if (instance.deterministic) return by_c_library(function, y, x);
+  if (instance.deterministic && !instance.composed) return by_c_library(function, y, x);
   switch (function) {
     case Elementary::exp: at::exp_out(y, x); return;
     case Elementary::log: at::log_out(y, x); return;
@@ -57,7 +58,7 @@ void elementary_into(const tl_instance &instance, Elementary function, at::Tenso
 }  // namespace
 
 at::Tensor elementary(const tl_instance &instance, Elementary function, const at::Tensor &x) {
-  at::Tensor y = empty(x.numel(), x.scalar_type());
+  at::Tensor y = instance.composed ? at::empty_like(x) : empty(x.numel(), x.scalar_type());
   elementary_into(instance, function, y, x);
   return y;
 }

@@ -1,5 +1,6 @@
 // One result per element. ATen's kernels where they are the specified value, loops of our own
 // elsewhere; docs/libtorch.md lists which and why.
+#include "composed.hpp"
 #include "elementary.hpp"
 #include "kernels.hpp"
 
@@ -189,7 +190,9 @@ void unary(tl_instance &instance, tl_unary_op op, const tl_operand *operand,
            const tl_scalars *scalars, tl_flags, tl_storage **out) {
   const at::Tensor x = native_tensor("x", operand);
   with_native(operand->dtype, [&]<class T>(T) {
-    hand_out(out, unary_value(instance, op, x, scalars_as<T>(scalars)));
+    const std::array<T, 2> scalar = scalars_as<T>(scalars);
+    hand_out(out, instance.composed ? composed::unary(op, x, scalar[0], scalar[1])
+                                    : unary_value(instance, op, x, scalar));
   });
 }
 
@@ -205,7 +208,9 @@ void binary(tl_instance &instance, tl_binary_op op, const tl_operand *first,
   const at::Tensor b = native_tensor("b", second);
   expect_alike("b", second, first);
   with_native(first->dtype, [&]<class T>(T) {
-    hand_out(out, binary_value(instance, op, a, b, scalars_as<T>(scalars)));
+    const std::array<T, 2> scalar = scalars_as<T>(scalars);
+    hand_out(out, instance.composed ? composed::binary(op, a, b, scalar[0], scalar[1])
+                                    : binary_value(instance, op, a, b, scalar));
   });
 }
 
@@ -221,15 +226,19 @@ void share(T *da, T *db, const T *a, const T *b, const T *g, int64_t n, Wins win
   });
 }
 
-void select_bwd(tl_instance &, tl_select_bwd_op op, const tl_operand *first,
+void select_bwd(tl_instance &instance, tl_select_bwd_op op, const tl_operand *first,
                 const tl_operand *second, const tl_operand *gradient, tl_flags, tl_storage **out) {
-  expect_given("a", first);
+  const at::Tensor first_tensor = native_tensor("a", first);
+  const at::Tensor second_tensor = native_tensor("b", second);
+  const at::Tensor gradient_tensor = native_tensor("gradient", gradient);
+  expect_alike("b", second, first);
+  expect_alike("gradient", gradient, first);
+  if (instance.composed)
+    return hand_out(out, composed::select_bwd(op, first_tensor, second_tensor, gradient_tensor));
   with_native(first->dtype, [&]<class T>(T) {
-    const T *const a = values_of<T>("a", first);
-    const T *const b = values_of<T>("b", second);
-    const T *const g = values_of<T>("gradient", gradient);
-    expect_alike("b", second, first);
-    expect_alike("gradient", gradient, first);
+    const T *const a = first_tensor.const_data_ptr<T>();
+    const T *const b = second_tensor.const_data_ptr<T>();
+    const T *const g = gradient_tensor.const_data_ptr<T>();
     const int64_t n = extent("count", first->count);
     const at::Tensor to_a = empty(n, scalar_type<T>);
     const at::Tensor to_b = empty(n, scalar_type<T>);

@@ -16,8 +16,8 @@ namespace {
 
 // Of a real signal the first bin is real, and the middle one of an even length: their imaginary
 // parts are ignored. So does the host's transform, NaN or not; cuFFT calls the result undefined.
-at::Tensor spectrum_of(const at::Tensor &bins, int64_t n) {
-  if (bins.is_cpu()) return at::view_as_complex(bins);
+at::Tensor spectrum_of(const tl_instance &instance, const at::Tensor &bins, int64_t n) {
+  if (!instance.composed) return at::view_as_complex(bins);
   const at::Tensor result = bins.clone();
   const at::Tensor imaginary = result.select(2, 1);
   imaginary.select(1, 0).zero_();
@@ -25,12 +25,13 @@ at::Tensor spectrum_of(const at::Tensor &bins, int64_t n) {
   return at::view_as_complex(result);
 }
 
-at::Tensor transformed(tl_fourier_op op, const at::Tensor &x, int64_t n) {
+at::Tensor transformed(const tl_instance &instance, tl_fourier_op op, const at::Tensor &x,
+                       int64_t n) {
   switch (op) {
     case TL_FOURIER_RFFT: return at::view_as_real(at::fft_rfft(x, n));
-    case TL_FOURIER_IRFFT: return at::fft_irfft(spectrum_of(x, n), n);
+    case TL_FOURIER_IRFFT: return at::fft_irfft(spectrum_of(instance, x, n), n);
     case TL_FOURIER_IRFFT_UNNORMALIZED:
-      return at::fft_irfft(spectrum_of(x, n), n, /*dim=*/-1, /*norm=*/"forward");
+      return at::fft_irfft(spectrum_of(instance, x, n), n, /*dim=*/-1, /*norm=*/"forward");
     default: throw unknown("op", op);
   }
 }
@@ -47,7 +48,8 @@ class OneThread {
   int afterwards_;
 };
 
-at::Tensor transformed_by_rows(tl_fourier_op op, const at::Tensor &x, int64_t n) {
+at::Tensor transformed_by_rows(const tl_instance &instance, tl_fourier_op op, const at::Tensor &x,
+                               int64_t n) {
   const int64_t batch = x.size(0);
   const int64_t rows = std::max<int64_t>(1, cheap_grain / n);
   const int64_t tasks = (batch + rows - 1) / rows;
@@ -60,7 +62,7 @@ at::Tensor transformed_by_rows(tl_fourier_op op, const at::Tensor &x, int64_t n)
     for (int64_t task = begin; task < end; ++task) {
       const int64_t first = task * rows;
       pieces[static_cast<size_t>(task)] =
-          transformed(op, x.narrow(0, first, std::min(rows, batch - first)), n);
+          transformed(instance, op, x.narrow(0, first, std::min(rows, batch - first)), n);
     }
   });
   return tasks == 1 ? pieces[0] : at::cat(pieces);
@@ -79,7 +81,8 @@ void transform(tl_instance &instance, tl_fourier_op op, const tl_operand *operan
                                              : shaped("x", tensor, {rows, bins, 2});
   if (rows == 0) return hand_out(out, tensor);
   const bool by_rows = instance.deterministic && x.is_cpu();
-  hand_out(out, by_rows ? transformed_by_rows(op, x, length) : transformed(op, x, length));
+  hand_out(out, by_rows ? transformed_by_rows(instance, op, x, length)
+                        : transformed(instance, op, x, length));
 }
 
 }  // namespace

@@ -6,8 +6,6 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 
-#include <charconv>
-#include <string_view>
 #include <unordered_map>
 
 namespace torchlean::libtorch {
@@ -47,8 +45,8 @@ class Sizes {
 
 class HostAllocator final : public at::Allocator {
  public:
-  HostAllocator(uint64_t cache_limit, at::Allocator &former)
-      : blocks(cache_limit), former_(former) {}
+  explicit HostAllocator(at::Allocator &former)
+      : blocks(*host, host_cache_limit(*host)), former_(former) {}
 
   // Never destroyed: tensors outlive static destructors.
   static HostAllocator &instance();
@@ -95,21 +93,8 @@ class HostAllocator final : public at::Allocator {
   Sizes sizes_;
 };
 
-// What TORCHLEAN_HOST_CACHE allows; nothing under the guard, which is to see every block.
-uint64_t cache_limit() {
-  const auto option = [](const char *name) {
-    const char *const value = host->option(name);
-    return std::string_view(value == nullptr ? "" : value);
-  };
-  uint64_t mebibytes = 0;
-  const std::string_view limit = option("TORCHLEAN_HOST_CACHE");
-  if (option("TORCHLEAN_GUARD") != "1")
-    std::from_chars(limit.data(), limit.data() + limit.size(), mebibytes);
-  return mebibytes << 20;
-}
-
 HostAllocator &HostAllocator::instance() {
-  static auto *const allocator = new HostAllocator(cache_limit(), *c10::GetCPUAllocator());
+  static auto *const allocator = new HostAllocator(*c10::GetCPUAllocator());
   return *allocator;
 }
 

@@ -1,7 +1,7 @@
 // ATen's host memory, taken from the core.
 #pragma once
 
-#include "host_blocks.hpp"
+#include "../host/host_blocks.hpp"
 
 namespace torchlean::libtorch {
 

@@ -28,14 +28,14 @@ at::Tensor gathered(const at::Tensor &source, const uint32_t *indices, int64_t k
   return result;
 }
 
-void gather_rows(tl_instance &, const tl_operand *operand, uint64_t rows, uint64_t cols,
+void gather_rows(tl_instance &instance, const tl_operand *operand, uint64_t rows, uint64_t cols,
                  const uint32_t *indices, uint64_t k, tl_flags, tl_storage **out) {
   if (k > 0) expect_given("indices", indices);
   const at::Tensor source = shaped("source", native_tensor("source", operand),
                                    {extent("rows", rows), extent("cols", cols)});
   const int64_t count = extent("k", k);
   extent("k * cols", k * cols);
-  if (!source.is_cpu()) return hand_out(out, composed::gather_rows(source, indices, count));
+  if (instance.composed) return hand_out(out, composed::gather_rows(source, indices, count));
   with_native(operand->dtype,
               [&]<class T>(T) { hand_out(out, gathered<T>(source, indices, count)); });
 }
@@ -72,7 +72,7 @@ void scatter_add_rows(tl_instance &instance, const tl_operand *start, const tl_o
       native_as("base", start, start->dtype, {extent("rows", rows), extent("cols", cols)});
   const at::Tensor values =
       native_as("values", added, start->dtype, {extent("k", k), extent("cols", cols)});
-  if (!base.is_cpu())
+  if (instance.composed)
     return hand_out(out, composed::scatter_add_rows(base, values, indices, instance.deterministic));
   with_native(start->dtype,
               [&]<class T>(T) { hand_out(out, scattered<T>(base, values, indices)); });

@@ -8,6 +8,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
@@ -18,14 +19,28 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 // ---- The two types that backend.h leaves to a backend -------------------------------------------
 
-// ATen on the host. Instances share ATen's process-wide state but for what is kept here.
+// ATen on one device. Instances share ATen's process-wide state but for what is kept here.
 struct tl_instance {
   std::atomic<bool> deterministic{false};
   std::atomic<int> threads{1};
+  // Which CUDA device tensors live on; negative: on the host.
+  std::atomic<c10::DeviceIndex> cuda_device{-1};
+  // Whether operations that are loops over host memory are composed of ATen's instead
+  // (composed.hpp): on CUDA always, on the host in the test-only backend libtorch-composed.
+  bool composed = false;
+  // A device error after which nothing works any more.
+  std::atomic<bool> lost{false};
+
+  bool is_on_cuda() const { return cuda_device.load(std::memory_order_relaxed) >= 0; }
+  at::Device device() const {
+    const c10::DeviceIndex index = cuda_device.load(std::memory_order_relaxed);
+    return index < 0 ? at::Device(at::kCPU) : at::Device(at::kCUDA, index);
+  }
 };
 
 // A flat, contiguous tensor; bytes where the elements are encoded words.
@@ -130,7 +145,7 @@ at::Tensor native_as(const char *argument, const tl_operand *operand, tl_dtype d
 
 // ---- Results ------------------------------------------------------------------------------------
 
-// `count` elements without values.
+// `count` elements of host memory without values.
 inline at::Tensor empty(int64_t count, at::ScalarType type) {
   return at::detail::empty_cpu({count}, type);
 }
@@ -148,16 +163,25 @@ class WarningsToLog final : public c10::WarningHandler {
   void process(const c10::Warning &warning) override;
 };
 
-// What holds on the thread of every call: no autograd, ATen's warnings in our log, and the
-// instance's number of threads.
+// The instance of the calling thread's last call, or NULL. It is there until the call's status has
+// been made.
+inline constinit thread_local tl_instance *calling_instance = nullptr;
+
+// What holds on the thread of every call: no autograd, ATen's warnings in our log, the instance's
+// number of threads, its device.
 class CallScope {
  public:
-  explicit CallScope(const tl_instance &instance);
+  explicit CallScope(tl_instance &instance);
+  ~CallScope();
+  CallScope(const CallScope &) = delete;
+  CallScope &operator=(const CallScope &) = delete;
 
  private:
   WarningsToLog warnings_;
   c10::WarningUtils::WarningHandlerGuard warning_guard_{&warnings_};
   c10::InferenceMode inference_mode_;
+  std::optional<c10::DeviceGuard> device_guard_;
+  int programs_threads_ = 0;  // to be put back; 0: it is ours already
 };
 
 // The function of a family's table that runs Kernel.

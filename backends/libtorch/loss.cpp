@@ -98,14 +98,14 @@ at::Tensor loss_of(tl_loss_op op, const at::Tensor &prediction, const at::Tensor
   }
 }
 
-void loss(tl_instance &, tl_loss_op op, const tl_operand *first, const tl_operand *second,
+void loss(tl_instance &instance, tl_loss_op op, const tl_operand *first, const tl_operand *second,
           uint64_t rows, uint64_t cols, tl_flags, tl_storage **out) {
   if (op >= TL_LOSS_OP_COUNT) throw unknown("op", op);
   expect_given("prediction", first);
   const std::array<int64_t, 2> shape = {extent("rows", rows), extent("cols", cols)};
   const at::Tensor prediction = native_as("prediction", first, first->dtype, shape);
   const at::Tensor target = native_as("target", second, first->dtype, shape);
-  if (!prediction.is_cpu()) return hand_out(out, composed::loss(op, prediction, target));
+  if (instance.composed) return hand_out(out, composed::loss(op, prediction, target));
   with_native(first->dtype, [&]<class T>(T) { hand_out(out, loss_of<T>(op, prediction, target)); });
 }
 

@@ -31,7 +31,8 @@ at::Tensor ProductLayout::right(const at::Tensor &b) const {
 }
 
 at::Tensor product(const tl_instance &instance, const at::Tensor &a, const at::Tensor &b) {
-  return instance.deterministic ? product_in_fixed_order(a, b) : at::bmm(a, b).contiguous();
+  return instance.deterministic && a.is_cpu() ? product_in_fixed_order(a, b)
+                                              : at::bmm(a, b).contiguous();
 }
 
 namespace {
@@ -75,7 +76,9 @@ at::Tensor matrix(const char *argument, const double *from, uint64_t rows, uint6
 void dgemm(tl_instance &instance, const double *a, const double *b, uint64_t m, uint64_t n,
            uint64_t p, double *out) {
   expect_given("out", out);
-  const at::Tensor result = product(instance, matrix("a", a, m, n), matrix("b", b, n, p));
+  const at::Device device = instance.device();
+  const at::Tensor result =
+      product(instance, matrix("a", a, m, n).to(device), matrix("b", b, n, p).to(device)).cpu();
   const double *const from = result.const_data_ptr<double>();
   each(result.numel(), [=](int64_t i) { out[i] = from[i]; });
 }

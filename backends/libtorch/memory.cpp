@@ -1,4 +1,5 @@
 // Storages: made, filled, copied, given back.
+#include "composed.hpp"
 #include "kernels.hpp"
 #include "libtorch.hpp"
 
@@ -8,10 +9,12 @@ namespace {
 // Handing the tensor back to ATen frees its block, unless a call under way still has it.
 void release(tl_instance *, tl_storage *storage) { delete storage; }
 
-void fill(tl_instance &, tl_dtype dtype, uint32_t width, uint64_t count, double value, tl_flags,
-          tl_storage **out) {
+void fill(tl_instance &instance, tl_dtype dtype, uint32_t width, uint64_t count, double value,
+          tl_flags, tl_storage **out) {
   check_width(dtype, width);
   const int64_t n = extent("count", count);
+  if (instance.composed)
+    return hand_out(out, composed::fill(instance.device(), dtype, width, n, value));
   if (dtype == TL_ENCODED) {
     at::Tensor result = empty(n * width, at::kByte);
     auto *const bytes = result.mutable_data_ptr<uint8_t>();

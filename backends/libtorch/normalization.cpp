@@ -58,12 +58,12 @@ at::Tensor softmax_of(const at::Tensor &x) {
   return result;
 }
 
-void softmax(tl_instance &, const tl_operand *operand, uint64_t outer, uint64_t n, uint64_t inner,
-             tl_flags, tl_storage **out) {
+void softmax(tl_instance &instance, const tl_operand *operand, uint64_t outer, uint64_t n,
+             uint64_t inner, tl_flags, tl_storage **out) {
   extent("outer * n", outer * n);
   const at::Tensor x = shaped("x", native_tensor("x", operand),
                               {extent("outer", outer), extent("n", n), extent("inner", inner)});
-  if (!x.is_cpu()) return hand_out(out, composed::softmax(x));
+  if (instance.composed) return hand_out(out, composed::softmax(x));
   with_native(operand->dtype, [&]<class T>(T) { hand_out(out, softmax_of<T>(x)); });
 }
 
@@ -90,13 +90,13 @@ at::Tensor masked_softmax_of(const at::Tensor &scores, const at::Tensor &mask) {
   return result;
 }
 
-void masked_softmax(tl_instance &, const tl_operand *given, const tl_operand *allowed,
+void masked_softmax(tl_instance &instance, const tl_operand *given, const tl_operand *allowed,
                     uint64_t rows, uint64_t cols, tl_flags, tl_storage **out) {
   expect_given("scores", given);
   const std::array<int64_t, 2> shape = {extent("rows", rows), extent("cols", cols)};
   const at::Tensor scores = native_as("scores", given, given->dtype, shape);
   const at::Tensor mask = native_as("mask", allowed, given->dtype, shape);
-  if (!scores.is_cpu()) return hand_out(out, composed::masked_softmax(scores, mask));
+  if (instance.composed) return hand_out(out, composed::masked_softmax(scores, mask));
   with_native(given->dtype, [&]<class T>(T) { hand_out(out, masked_softmax_of<T>(scores, mask)); });
 }
 
@@ -150,7 +150,7 @@ std::array<at::Tensor, 3> layer_norm_of(const at::Tensor &x, const at::Tensor &g
   return results;
 }
 
-void layer_norm(tl_instance &, const tl_operand *operand, const tl_operand *factor,
+void layer_norm(tl_instance &instance, const tl_operand *operand, const tl_operand *factor,
                 const tl_operand *offset, uint64_t rows, uint64_t cols, double epsilon, tl_flags,
                 tl_storage **out) {
   expect_given("x", operand);
@@ -158,7 +158,7 @@ void layer_norm(tl_instance &, const tl_operand *operand, const tl_operand *fact
   const at::Tensor x = native_as("x", operand, operand->dtype, shape);
   const at::Tensor gamma = native_as("gamma", factor, operand->dtype, shape[1]);
   const at::Tensor beta = native_as("beta", offset, operand->dtype, shape[1]);
-  if (!x.is_cpu()) return hand_out(out, composed::layer_norm(x, gamma, beta, epsilon));
+  if (instance.composed) return hand_out(out, composed::layer_norm(x, gamma, beta, epsilon));
   with_native(operand->dtype, [&]<class T>(T) {
     hand_out(out, layer_norm_of<T>(x, gamma, beta, static_cast<T>(epsilon)));
   });
@@ -197,7 +197,7 @@ struct LayerNormBwd {
   }
 };
 
-void layer_norm_bwd(tl_instance &, const tl_operand *gradient, const tl_operand *output,
+void layer_norm_bwd(tl_instance &instance, const tl_operand *gradient, const tl_operand *output,
                     const tl_operand *deviation, const tl_operand *factor,
                     const tl_layer_norm_bwd_params *params, tl_flags, tl_storage **out) {
   const tl_layer_norm_bwd_params &known = known_part("params", params);
@@ -208,7 +208,7 @@ void layer_norm_bwd(tl_instance &, const tl_operand *gradient, const tl_operand 
   const at::Tensor normalized = native_as("normalized", output, dtype, shape);
   const at::Tensor inv_std = native_as("inv_std", deviation, dtype, shape[0]);
   const at::Tensor gamma = native_as("gamma", factor, dtype, shape[1]);
-  if (!d_out.is_cpu())
+  if (instance.composed)
     return hand_out(out, composed::layer_norm_bwd(d_out, normalized, inv_std, gamma,
                                                   known.cols_scale, known.inv_cols));
   with_native(dtype, [&]<class T>(T) {

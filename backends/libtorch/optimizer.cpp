@@ -1,4 +1,5 @@
 // Optimizer steps. ATen's fused Adam rounds in another order, so the loop is our own.
+#include "composed.hpp"
 #include "kernels.hpp"
 #include "libtorch.hpp"
 
@@ -23,19 +24,30 @@ struct AdamScalars {
   T epsilon, decay, update_scale;
 };
 
-void adam_step(tl_instance &, const tl_operand *parameters, const tl_operand *gradient,
+// The tensor of an operand of the same dtype and size as the parameters.
+at::Tensor alike(const char *argument, const tl_operand *operand, const tl_operand *parameters) {
+  const at::Tensor tensor = native_tensor(argument, operand);
+  expect_member(argument, "dtype", operand->dtype, parameters->dtype);
+  expect_member(argument, "count", operand->count, parameters->count);
+  return tensor;
+}
+
+void adam_step(tl_instance &instance, const tl_operand *parameters, const tl_operand *gradient,
                const tl_operand *first_moment, const tl_operand *second_moment,
                const tl_adam_params *params, tl_flags, tl_storage **out) {
-  expect_given("parameters", parameters);
   const tl_adam_params &known = known_part("params", params);
+  const at::Tensor parameter_values = native_tensor("parameters", parameters);
+  const at::Tensor gradients = alike("gradient", gradient, parameters);
+  const at::Tensor first_moments = alike("first_moment", first_moment, parameters);
+  const at::Tensor second_moments = alike("second_moment", second_moment, parameters);
+  if (instance.composed)
+    return hand_out(out, composed::adam_step(parameter_values, gradients, first_moments,
+                                             second_moments, known));
   with_native(parameters->dtype, [&]<class T>(T) {
-    const T *const p = values_of<T>("parameters", parameters);
-    const T *const g = values_of<T>("gradient", gradient);
-    const T *const m = values_of<T>("first_moment", first_moment);
-    const T *const v = values_of<T>("second_moment", second_moment);
-    expect_equal("gradient.count", gradient->count, parameters->count);
-    expect_equal("first_moment.count", first_moment->count, parameters->count);
-    expect_equal("second_moment.count", second_moment->count, parameters->count);
+    const T *const p = parameter_values.const_data_ptr<T>();
+    const T *const g = gradients.const_data_ptr<T>();
+    const T *const m = first_moments.const_data_ptr<T>();
+    const T *const v = second_moments.const_data_ptr<T>();
     const int64_t n = extent("count", parameters->count);
     const at::Tensor results[3] = {empty(n, scalar_type<T>), empty(n, scalar_type<T>),
                                    empty(n, scalar_type<T>)};

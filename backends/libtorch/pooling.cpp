@@ -86,8 +86,8 @@ struct Geometry {
 
 // ---- By ATen ------------------------------------------------------------------------------------
 
-bool aten_computes(tl_pooling_op op, const Geometry &at, const at::Tensor &x) {
-  if (!x.is_cpu() || !at.windows.fit_aten()) return false;
+bool aten_computes(const tl_instance &instance, tl_pooling_op op, const Geometry &at) {
+  if (instance.composed || !at.windows.fit_aten()) return false;
   // Its averages over three axes want inputs as large as a window, whatever the padding.
   if (op != TL_POOLING_AVERAGE || at.windows.skipped_axes() > 0) return true;
   return std::equal(at.params.in, at.params.in + 3, at.params.kernel, std::greater_equal<>());
@@ -312,7 +312,7 @@ void forward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
   const Geometry at(op, params);
   expect_given("input", input);
   const at::Tensor x = at.input(input, input->dtype);
-  const bool by_aten = aten_computes(op, at, x);
+  const bool by_aten = aten_computes(instance, op, at);
   if (op == TL_POOLING_SMOOTH_MAX) check_beta(input->dtype, at.params.beta);
   const auto shape = at.on_windows();
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
@@ -335,7 +335,7 @@ void backward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
   const at::Tensor g = at.gradient(gradient, gradient->dtype);
   const at::Tensor x = op == TL_POOLING_AVERAGE ? at::Tensor() : at.input(input, gradient->dtype);
   if (op == TL_POOLING_SMOOTH_MAX) check_beta(gradient->dtype, at.params.beta);
-  const bool by_aten = aten_computes(op, at, g);
+  const bool by_aten = aten_computes(instance, op, at);
   if (g.numel() == 0) return hand_out(out, at::zeros(at.on_positions(), g.options()));
   switch (op) {
     case TL_POOLING_MAX:

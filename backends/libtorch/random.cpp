@@ -1,4 +1,5 @@
 // Random numbers: element i is a function of key + i alone.
+#include "composed.hpp"
 #include "kernels.hpp"
 #include "libtorch.hpp"
 
@@ -62,11 +63,16 @@ at::Tensor values(tl_random_op op, int64_t n, uint64_t key, const tl_scalars &sc
   }
 }
 
-void generate(tl_instance &, tl_random_op op, tl_dtype dtype, uint64_t count, uint64_t key,
+void generate(tl_instance &instance, tl_random_op op, tl_dtype dtype, uint64_t count, uint64_t key,
               const tl_scalars *scalars, tl_flags, tl_storage **out) {
   const tl_scalars &known = known_part("scalars", scalars);
   const int64_t n = extent("count", count);
-  with_native(dtype, [&]<class T>(T) { hand_out(out, values<T>(op, n, key, known)); });
+  with_native(dtype, [&]<class T>(T) {
+    hand_out(out, instance.composed ? composed::random(op, instance.device(), dtype, n, key,
+                                                       static_cast<T>(known.scalar[0]),
+                                                       static_cast<T>(known.scalar[1]))
+                                    : values<T>(op, n, key, known));
+  });
 }
 
 }  // namespace

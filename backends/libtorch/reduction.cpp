@@ -3,12 +3,14 @@
 // Sums are ATen's, whose cascade keeps the error in bounds along one axis; deterministic mode has
 // its own order (folds.hpp). ATen's maxima let NaN win and its sorting is not the specified order
 // of ties, so these are loops of our own.
+#include "composed.hpp"
 #include "folds.hpp"
 #include "kernels.hpp"
 #include "libtorch.hpp"
 #include "maxima.hpp"
 
 #include <ATen/ops/sum.h>
+#include <ATen/ops/zeros.h>
 
 #include <vector>
 
@@ -28,24 +30,28 @@ at::Tensor filled(int64_t n, T value) {
 template <class T>
 at::Tensor total_sum(const tl_instance &instance, const at::Tensor &x) {
   if (!instance.deterministic) return at::sum(x, {0}, /*keepdim=*/true);
+  if (instance.composed) return composed::total_by_lanes(x);
   return filled(1, total_by_lanes(x.const_data_ptr<T>(), x.numel()));
 }
 
 template <class T>
 at::Tensor total_mean(const tl_instance &instance, const at::Tensor &x) {
   at::Tensor mean = total_sum<T>(instance, x);
+  if (instance.composed) return mean.mul_(1 / static_cast<T>(x.numel()));
   *mean.mutable_data_ptr<T>() *= 1 / static_cast<T>(x.numel());
   return mean;
 }
 
-// The sums of (outer, n, inner) over its middle axis.
+// The sums of (outer, n, inner) over its middle axis. The prescribed order is one long chain of
+// additions for each sum: from other devices it is brought to the host.
 template <class T>
 at::Tensor middle_sum(const tl_instance &instance, const at::Tensor &x) {
   if (!instance.deterministic) return at::sum(x, {1});
+  const at::Tensor from = x.cpu();
   at::Tensor sums = empty(x.size(0) * x.size(2), scalar_type<T>);
-  fold_middle_axis(sums.mutable_data_ptr<T>(), x.const_data_ptr<T>(), x.size(0), x.size(1),
+  fold_middle_axis(sums.mutable_data_ptr<T>(), from.const_data_ptr<T>(), x.size(0), x.size(1),
                    x.size(2));
-  return sums;
+  return sums.to(x.device());
 }
 
 // ---- Maxima -------------------------------------------------------------------------------------
@@ -82,7 +88,8 @@ at::Tensor reduced(const tl_instance &instance, tl_reduce_op op, const at::Tenso
   switch (op) {
     case TL_REDUCE_SUM: return middle_sum<T>(instance, x);
     case TL_REDUCE_MAX:
-      return x.size(1) == 0 ? filled(x.size(0) * x.size(2), T(0)) : middle_max<T>(x);
+      if (x.size(1) == 0) return at::zeros({x.size(0) * x.size(2)}, x.options());
+      return instance.composed ? composed::middle_max(x) : middle_max<T>(x);
     default: throw unknown("op", op);
   }
 }
@@ -202,13 +209,14 @@ void sum_to_shape(tl_instance &instance, const tl_operand *operand,
   const tl_broadcast_params &known = known_part("params", params);
   const int64_t results = extent("out_count", out_count);
   with_native(operand->dtype, [&]<class T>(T) {
-    if (x.numel() == 0) return hand_out(out, filled(results, T(0)));
+    if (x.numel() == 0) return hand_out(out, at::zeros({results}, x.options()));
     const std::vector<Axis> axes = known_axes(known, operand->count, out_count);
     if (instance.deterministic) {
       const at::Tensor sums = filled(results, T(0));
-      const T *from = x.const_data_ptr<T>();
+      const at::Tensor on_host = x.cpu();
+      const T *from = on_host.const_data_ptr<T>();
       add_in_order(axes, 0, from, sums.mutable_data_ptr<T>());
-      return hand_out(out, sums);
+      return hand_out(out, sums.to(x.device()));
     }
     const at::Tensor sums = in_order_of_result(sum_by_axes(x, axes), axes);
     hand_out(out, sums.is_alias_of(x) ? sums.clone(at::MemoryFormat::Contiguous) : sums);
@@ -267,12 +275,23 @@ at::Tensor masks(tl_row_mask_op op, const at::Tensor &x, int64_t k) {
   }
 }
 
-void row_mask(tl_instance &, tl_row_mask_op op, const tl_operand *operand, uint64_t rows,
+// Rows with a NaN are brought to the host.
+template <class T>
+at::Tensor composed_masks(tl_row_mask_op op, const at::Tensor &x, int64_t k) {
+  if (op == TL_ROW_MASK_FIRST_MAX) return composed::first_max_mask(x);
+  if (op == TL_ROW_MASK_TOP_K)
+    if (std::optional<at::Tensor> mask = composed::top_k_mask(x, k)) return *mask;
+  return masks<T>(op, x.cpu(), k).to(x.device());
+}
+
+void row_mask(tl_instance &instance, tl_row_mask_op op, const tl_operand *operand, uint64_t rows,
               uint64_t cols, uint64_t k, tl_flags, tl_storage **out) {
   const at::Tensor x =
       shaped("x", native_tensor("x", operand), {extent("rows", rows), extent("cols", cols)});
   const int64_t limit = extent("k", k);
-  with_native(operand->dtype, [&]<class T>(T) { hand_out(out, masks<T>(op, x, limit)); });
+  with_native(operand->dtype, [&]<class T>(T) {
+    hand_out(out, instance.composed ? composed_masks<T>(op, x, limit) : masks<T>(op, x, limit));
+  });
 }
 
 }  // namespace

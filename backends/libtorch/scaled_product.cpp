@@ -3,13 +3,16 @@
 // The flag is 0 only if the error bound is certain: all values finite, no operand or product lost
 // in the subnormal range, no sum near overflow. It is decided from the smallest and largest
 // magnitudes of the scaled operands, and from the results.
+#include "composed.hpp"
 #include "kernels.hpp"
 #include "matmul.hpp"
 
 #include <ATen/ops/abs.h>
 #include <ATen/ops/any.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/logical_and.h>
 #include <ATen/ops/lt.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/ne.h>
 
 #include <limits>
@@ -85,7 +88,8 @@ Survey<T> survey(const at::Tensor &x, const at::Tensor &source) {
 }
 
 template <class T>
-at::Tensor times(const at::Tensor &x, T factor) {
+at::Tensor times(const tl_instance &instance, const at::Tensor &x, T factor) {
+  if (instance.composed) return at::mul(x, static_cast<double>(factor));
   at::Tensor result = empty(x.numel(), scalar_type<T>);
   T *const y = result.mutable_data_ptr<T>();
   const T *const from = x.const_data_ptr<T>();
@@ -95,12 +99,63 @@ at::Tensor times(const at::Tensor &x, T factor) {
 
 // Is a product zero or subnormal although its row of a and its column of b are not zero?
 template <class T>
-bool vanished(const at::Tensor &values, const at::Tensor &a, const at::Tensor &b) {
+at::Tensor vanished(const at::Tensor &values, const at::Tensor &a, const at::Tensor &b) {
   const at::Tensor tiny =
       at::lt(at::abs(values), static_cast<double>(std::numeric_limits<T>::min()));
   const at::Tensor row = at::any(at::ne(a, 0), 2, /*keepdim=*/true);
   const at::Tensor col = at::any(at::ne(b, 0), 1, /*keepdim=*/true);
-  return at::any(at::logical_and(tiny, at::logical_and(row, col))).template item<bool>();
+  return at::any(at::logical_and(tiny, at::logical_and(row, col)));
+}
+
+// All that the flag is decided from.
+template <class T>
+struct Surveys {
+  Survey<T> a, b, products, values;
+  bool vanished;
+};
+
+// Arrays and what they were made from.
+struct Arrays {
+  at::Tensor a, scaled_a, b, scaled_b, products, values;
+};
+
+template <class T>
+Surveys<T> surveys_by_loops(const Arrays &x, const at::Tensor &a, const at::Tensor &b) {
+  Surveys<T> all{survey<T>(x.scaled_a, x.a),
+                 survey<T>(x.scaled_b, x.b),
+                 survey<T>(x.products, x.products),
+                 {},
+                 false};
+  all.values = x.values.is_same(x.products) ? all.products : survey<T>(x.values, x.products);
+  all.vanished =
+      all.products.tiny() &&
+      vanished<T>(x.products.view({a.size(0), a.size(1), b.size(2)}), a, b).template item<bool>();
+  return all;
+}
+
+// The same numbers with one wait for the device.
+template <class T>
+Surveys<T> surveys_by_aten(const Arrays &x, const at::Tensor &a, const at::Tensor &b) {
+  constexpr double least_normal = std::numeric_limits<T>::min();
+  const at::Tensor matrices = x.products.view({a.size(0), a.size(1), b.size(2)});
+  const at::Tensor all = at::cat({composed::survey(x.scaled_a, x.a, least_normal),
+                                  composed::survey(x.scaled_b, x.b, least_normal),
+                                  composed::survey(x.products, x.products, least_normal),
+                                  composed::survey(x.values, x.products, least_normal),
+                                  vanished<T>(matrices, a, b).to(at::kDouble).view({1})})
+                             .cpu();
+  const double *number = all.const_data_ptr<double>();
+  const auto next = [&] {
+    Survey<T> result;
+    result.largest = magnitude(static_cast<T>(number[0]));
+    result.smallest_less_one = Bits<T>(magnitude(static_cast<T>(number[1])) - 1);
+    result.has_zero = number[2] != 0;
+    result.lost = number[3] != 0;
+    number += 4;
+    return result;
+  };
+  const Survey<T> in_a = next(), in_b = next(), in_products = next(), in_values = next();
+  return {in_a, in_b, in_products, in_values, *number != 0};
 }
 
 // Do all products and sums of products stay in the normal range, with a factor of 2 to spare? A
@@ -124,26 +179,22 @@ ScaledProduct scaled_product(const tl_instance &instance, const ProductLayout &l
   const bool before = std::fabs(scale) <= 1;
   const T root = static_cast<T>(std::sqrt(std::fabs(scale)));
   const T factor = static_cast<T>(scale);
-  const at::Tensor left = before ? times(a, root) : a;
-  const at::Tensor right = before ? times(b, std::copysign(root, factor)) : b;
-  const Survey<T> in_a = survey<T>(left, a);
-  const Survey<T> in_b = survey<T>(right, b);
-
+  const at::Tensor left = before ? times(instance, a, root) : a;
+  const at::Tensor right = before ? times(instance, b, std::copysign(root, factor)) : b;
   const at::Tensor a_matrix = layout.left(left);
   const at::Tensor b_matrix = layout.right(right);
-  const at::Tensor products = product(instance, a_matrix, b_matrix);
-  const at::Tensor flat = products.view(-1);
-  const Survey<T> in_products = survey<T>(flat, flat);
-  const at::Tensor values = before ? flat : times(flat, factor);
-  const Survey<T> in_values = before ? in_products : survey<T>(values, flat);
+  const at::Tensor products = product(instance, a_matrix, b_matrix).view(-1);
+  const at::Tensor values = before ? products : times(instance, products, factor);
 
+  const Arrays arrays = {a, left, b, right, products, values};
+  const Surveys<T> in =
+      (instance.composed ? surveys_by_aten<T> : surveys_by_loops<T>)(arrays, a_matrix, b_matrix);
   const T used = before ? root : factor;
   const bool replay =
       !std::isfinite(used) || (scale != 0 && std::fabs(used) < std::numeric_limits<T>::min()) ||
-      !in_a.finite() || !in_b.finite() || !in_products.finite() || !in_values.finite() ||
-      in_a.lost || in_b.lost || (!before && in_values.lost) ||
-      !products_are_normal(in_a, in_b, layout.n(), before ? 1 : scale) ||
-      (in_products.tiny() && vanished<T>(products, a_matrix, b_matrix));
+      !in.a.finite() || !in.b.finite() || !in.products.finite() || !in.values.finite() ||
+      in.a.lost || in.b.lost || (!before && in.values.lost) ||
+      !products_are_normal(in.a, in.b, layout.n(), before ? 1 : scale) || in.vanished;
   return {values, replay};
 }
 

@@ -75,11 +75,11 @@ TL_LOOP void run(const Strip<T> &s, T *h) {
   }
 }
 
-void forward(tl_instance &, tl_scan_op op, const tl_operand *a, const tl_operand *b,
+void forward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const tl_operand *b,
              const tl_operand *x, const tl_operand *h0, uint64_t time, uint64_t state, tl_flags,
              tl_storage **out) {
   const Scan scan(op, a, b, x, h0, time, state);
-  if (!scan.x.is_cpu()) return hand_out(out, composed::scan(scan.a, scan.b, scan.x, scan.h0));
+  if (instance.composed) return hand_out(out, composed::scan(scan.a, scan.b, scan.x, scan.h0));
   with_native(scan.dtype, [&]<class T>(T) {
     const at::Tensor result = empty(scan.x.numel(), scalar_type<T>);
     T *const h = result.mutable_data_ptr<T>();
@@ -134,13 +134,13 @@ TL_LOOP void run_back(const Strip<T> &s, const T *h, const T *d_y, const Gradien
   }
 }
 
-void backward(tl_instance &, tl_scan_op op, const tl_operand *a, const tl_operand *b,
+void backward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const tl_operand *b,
               const tl_operand *x, const tl_operand *h0, const tl_operand *h, const tl_operand *d_y,
               uint64_t time, uint64_t state, tl_flags, tl_storage **out) {
   const Scan scan(op, a, b, x, h0, time, state);
   const at::Tensor states = scan.sequence("h", h);
   const at::Tensor gradient = scan.sequence("d_y", d_y);
-  if (!scan.x.is_cpu())
+  if (instance.composed)
     return hand_out(out, composed::scan_bwd(scan.a, scan.b, scan.x, scan.h0, states, gradient));
   with_native(scan.dtype, [&]<class T>(T) {
     const std::array<at::Tensor, 4> results = {

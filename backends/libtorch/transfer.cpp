@@ -1,4 +1,5 @@
 // Words between the caller's memory and storages.
+#include "composed.hpp"
 #include "kernels.hpp"
 #include "libtorch.hpp"
 
@@ -30,13 +31,10 @@ void transfer(void *target, tl_dtype to, const void *source, tl_dtype from, uint
               int64_t count) {
   if (to == from) {
     copy_bytes(target, source, count * width);
-  } else if (to == TL_FLOAT32 && from == TL_FLOAT64) {
+  } else if (to == TL_FLOAT32) {
     convert<float, double>(target, source, count);
-  } else if (to == TL_FLOAT64 && from == TL_FLOAT32) {
-    convert<double, float>(target, source, count);
   } else {
-    throw invalid("dtype is " + std::to_string(to) + " for words of kind " + std::to_string(from) +
-                  "; encoded words are not converted");
+    convert<double, float>(target, source, count);
   }
 }
 
@@ -44,12 +42,21 @@ void check_kind(const char *argument, tl_dtype dtype) {
   if (dtype >= TL_DTYPE_COUNT) throw unknown(argument, dtype);
 }
 
-void upload(tl_instance &, const void *words, tl_dtype source, tl_dtype dtype, uint32_t width,
-            uint64_t count, tl_flags, tl_storage **out) {
+void check_conversion(tl_dtype to, tl_dtype from) {
+  if (to != from && (to == TL_ENCODED || from == TL_ENCODED))
+    throw invalid("dtype is " + std::to_string(to) + " for words of kind " + std::to_string(from) +
+                  "; encoded words are not converted");
+}
+
+void upload(tl_instance &instance, const void *words, tl_dtype source, tl_dtype dtype,
+            uint32_t width, uint64_t count, tl_flags, tl_storage **out) {
   expect_given("words", words);
   check_kind("source", source);
   check_width(dtype, width);
   const int64_t n = extent("count", count);
+  check_conversion(dtype, source);
+  if (instance.composed)
+    return hand_out(out, composed::upload(instance.device(), words, source, dtype, width, n));
   const at::Tensor result = dtype == TL_ENCODED   ? empty(n * width, at::kByte)
                             : dtype == TL_FLOAT32 ? empty(n, at::kFloat)
                                                   : empty(n, at::kDouble);
@@ -57,10 +64,12 @@ void upload(tl_instance &, const void *words, tl_dtype source, tl_dtype dtype, u
   hand_out(out, result);
 }
 
-void download(tl_instance &, const tl_operand *x, tl_dtype target, void *words) {
+void download(tl_instance &instance, const tl_operand *x, tl_dtype target, void *words) {
   expect_given("words", words);
   check_kind("target", target);
   const at::Tensor tensor = tensor_of("x", x);
+  check_conversion(target, x->dtype);
+  if (instance.composed) return composed::download(tensor, target, words);
   transfer(words, target, tensor.const_data_ptr(), x->dtype, x->width,
            static_cast<int64_t>(x->count));
 }

@@ -3,69 +3,14 @@
 // An ordinary convolution's windows are its results, which lie on the input; a transposed one's are
 // its input, which lies on the results. Nothing else tells them apart.
 #include "exact_sum.hpp"
-#include "windows.hpp"
+#include "reference.hpp"
+
+#include <torchlean/host_windows.hpp>
 
 namespace torchlean::reference {
 namespace {
 
-// ---- Sizes, and where elements lie --------------------------------------------------------------
-
-WindowAxis checked_axis(tl_convolution_op op, const tl_convolution_params &params, size_t axis) {
-  expect_at_least("in", axis, params.in[axis], 0);
-  expect_at_least("kernel", axis, params.kernel[axis], 1);
-  expect_at_least("stride", axis, params.stride[axis], 1);
-  expect_at_least("padding_before", axis, params.padding_before[axis], 0);
-  expect_at_least("padding_after", axis, params.padding_after[axis], 0);
-  expect_at_least("dilation", axis, params.dilation[axis], 1);
-  const bool transposed = op == TL_CONVOLUTION_TRANSPOSED;
-  const WindowAxis result = (transposed ? positions_under : windows_in)(
-      params.in[axis], params.kernel[axis], params.stride[axis], params.dilation[axis],
-      params.padding_before[axis], params.padding_after[axis]);
-  expect_length(axis, params.out[axis], result.size[transposed ? Side::position : Side::window]);
-  return result;
-}
-
-struct Geometry {
-  Geometry(tl_convolution_op op, const tl_convolution_params *given)
-      : params(known_convolution(op, given)),
-        transposed(op == TL_CONVOLUTION_TRANSPOSED),
-        in(transposed ? Side::window : Side::position),
-        out(transposed ? Side::position : Side::window),
-        windows({checked_axis(op, params, 0), checked_axis(op, params, 1),
-                 checked_axis(op, params, 2)}),
-        in_size(windows.count(in)),
-        out_size(windows.count(out)),
-        taps(windows.count(Side::tap)) {}
-
-  uint64_t input_count() const { return product({params.batch, params.in_channels, in_size}); }
-  uint64_t output_count() const { return product({params.batch, params.out_channels, out_size}); }
-  uint64_t kernel_count() const { return product({params.out_channels, params.in_channels, taps}); }
-
-  // Flat indices; n is a sample, o an output channel, c an input channel.
-  uint64_t input(uint64_t n, uint64_t c, uint64_t i) const {
-    return (n * params.in_channels + c) * in_size + i;
-  }
-  uint64_t output(uint64_t n, uint64_t o, uint64_t i) const {
-    return (n * params.out_channels + o) * out_size + i;
-  }
-  uint64_t kernel(uint64_t o, uint64_t c, uint64_t tap) const {
-    const uint64_t block = transposed ? c * params.out_channels + o : o * params.in_channels + c;
-    return block * taps + tap;
-  }
-
-  bool same_group(uint64_t o, uint64_t c) const {
-    return o / (params.out_channels / params.groups) == c / (params.in_channels / params.groups);
-  }
-
-  const tl_convolution_params params;
-  const bool transposed;
-  const Side in;
-  const Side out;
-  const Windows windows;
-  const uint64_t in_size;
-  const uint64_t out_size;
-  const uint64_t taps;
-};
+using Geometry = ConvolutionGeometry;
 
 // ---- Sums over everything that meets one element ------------------------------------------------
 

@@ -1,36 +1,10 @@
 // The one device: this host. Its figures, and the switches that mean something here.
 #include "reference.hpp"
 
-#include <fstream>
-
 #include <unistd.h>
 
 namespace torchlean::reference {
 namespace {
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
-  }
-  return "host processor";
-}
-
-uint64_t pages(int which) {
-  return static_cast<uint64_t>(sysconf(which)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-void check_index(uint32_t index) {
-  if (index != 0) throw invalid("index is " + std::to_string(index) + ", expected 0");
-}
-
-// Writes the members that the caller's form of the structure has.
-template <class Structure>
-void give(const char *argument, Structure full, Structure *out) {
-  full.struct_size = known_part(argument, out, sizeof(size_t)).struct_size;
-  std::memcpy(out, &full, std::min(full.struct_size, sizeof(Structure)));
-}
 
 void count(tl_instance &, uint32_t *out_count) {
   expect_given("out_count", out_count);
@@ -45,7 +19,7 @@ void properties(tl_instance &, uint32_t index, tl_device_properties *out) {
   const std::string name = processor_name() + " (reference)";
   name.copy(full.name, sizeof full.name - 1);
   full.multiprocessor_count = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  full.total_bytes = pages(_SC_PHYS_PAGES);
+  full.total_bytes = bytes_of_pages(_SC_PHYS_PAGES);
   give("out", full, out);
 }
 
@@ -54,8 +28,8 @@ void memory_info(tl_instance &instance, tl_memory_info *out) {
   tl_memory_info full{};
   full.allocated_bytes = full.reserved_bytes = instance.allocated_bytes;
   full.peak_allocated_bytes = full.peak_reserved_bytes = instance.peak_bytes;
-  full.device_free_bytes = pages(_SC_AVPHYS_PAGES);
-  full.device_total_bytes = pages(_SC_PHYS_PAGES);
+  full.device_free_bytes = bytes_of_pages(_SC_AVPHYS_PAGES);
+  full.device_total_bytes = bytes_of_pages(_SC_PHYS_PAGES);
   give("out", full, out);
 }
 

@@ -19,28 +19,6 @@ tl_storage::~tl_storage() {
 
 namespace torchlean::reference {
 
-void check_width(tl_dtype dtype, uint32_t width) {
-  switch (dtype) {
-    case TL_FLOAT32: return expect_equal("width", width, sizeof(float));
-    case TL_FLOAT64: return expect_equal("width", width, sizeof(double));
-    case TL_ENCODED:
-      if (width < 1 || width > 32)
-        throw invalid("width is " + std::to_string(width) + ", expected 1 to 32 bytes");
-      return;
-    default: throw unknown("dtype", dtype);
-  }
-}
-
-std::span<const std::byte> bytes_of(const char *argument, const tl_operand *operand) {
-  expect_given(argument, operand);
-  check_width(operand->dtype, operand->width);
-  const uint64_t held = operand->storage == nullptr ? 0 : operand->storage->bytes;
-  expect_equal(std::string(argument) + ".count * width", product({operand->count, operand->width}),
-               held);
-  if (held == 0) return {};
-  return {static_cast<const std::byte *>(operand->storage->data), held};
-}
-
 namespace {
 
 void release(tl_instance *, tl_storage *storage) { delete storage; }

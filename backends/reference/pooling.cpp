@@ -2,8 +2,10 @@
 //
 // Smooth maxima are computed in a wider type (wide.hpp) and rounded once.
 #include "exact_sum.hpp"
+#include "reference.hpp"
 #include "wide.hpp"
-#include "windows.hpp"
+
+#include <torchlean/host_windows.hpp>
 
 #include <cmath>
 #include <limits>
@@ -12,57 +14,13 @@
 namespace torchlean::reference {
 namespace {
 
-// ---- Sizes --------------------------------------------------------------------------------------
-
-WindowAxis checked_axis(const tl_pooling_params &params, size_t axis) {
-  expect_at_least("in", axis, params.in[axis], 0);
-  expect_at_least("kernel", axis, params.kernel[axis], 1);
-  expect_at_least("stride", axis, params.stride[axis], 1);
-  expect_at_least("padding", axis, params.padding[axis], 0);
-  WindowAxis result = windows_in(params.in[axis], params.kernel[axis], params.stride[axis], 1,
-                                 params.padding[axis], params.padding[axis]);
-  // So every window holds an entry.
-  if (params.in[axis] == 0 || params.padding[axis] > params.kernel[axis] / 2)
-    result.size[Side::window] = 0;
-  expect_length(axis, params.out[axis], result.size[Side::window]);
-  return result;
-}
-
-struct Geometry {
-  Geometry(tl_pooling_op op, const tl_pooling_params *given)
-      : params(known_pooling(op, given)),
-        windows({checked_axis(params, 0), checked_axis(params, 1), checked_axis(params, 2)}),
-        in_size(windows.count(Side::position)),
-        out_size(windows.count(Side::window)) {
-    for (const int64_t taps : params.kernel) volume *= static_cast<double>(taps);
-  }
-
-  uint64_t input_count() const { return product({params.channels, in_size}); }
-  uint64_t output_count() const { return product({params.channels, out_size}); }
-
-  const tl_pooling_params params;
-  const Windows windows;
-  const uint64_t in_size;
-  const uint64_t out_size;
-  double volume = 1;  // of a window, its padding included
-};
-
-// β in the dtype; other pools have none.
-template <class T>
-T checked_beta(tl_pooling_op op, double given) {
-  if (op != TL_POOLING_SMOOTH_MAX) return 0;
-  const auto beta = static_cast<T>(given);
-  if (!std::isfinite(beta) || beta == 0)
-    throw invalid("params.beta is " + std::to_string(given) +
-                  ", expected a number that is finite and not 0 in the dtype");
-  return beta;
-}
+using Geometry = PoolingGeometry;
 
 // ---- One window of one channel ------------------------------------------------------------------
 
 // The position of the largest entry: the last NaN, else the first of those that tie.
 template <class T>
-uint64_t winner(const Windows &windows, uint64_t window, const T *x) {
+uint64_t winner(const WindowGrid &windows, uint64_t window, const T *x) {
   uint64_t best = max_count;  // no position yet
   windows.each(Side::window, window, [&](const BySide<uint64_t> &at) {
     const uint64_t i = at[Side::position];
@@ -118,7 +76,7 @@ T average(ExactSum &sum, double volume) {
 
 template <class T>
 void pool(tl_pooling_op op, const Geometry &geometry, T beta, const T *x, T *y) {
-  const Windows &windows = geometry.windows;
+  const WindowGrid &windows = geometry.windows;
   ExactSum sum;
   for (uint64_t w = 0; w < geometry.out_size; ++w) switch (op) {
       case TL_POOLING_MAX: y[w] = x[winner(windows, w, x)]; break;
@@ -135,7 +93,7 @@ void pool(tl_pooling_op op, const Geometry &geometry, T beta, const T *x, T *y) 
 template <class T>
 void pool_gradient(tl_pooling_op op, const Geometry &geometry, T beta, const T *x, const T *g,
                    T *d_x) {
-  const Windows &windows = geometry.windows;
+  const WindowGrid &windows = geometry.windows;
   std::vector<uint64_t> winners;
   std::vector<SmoothMaximum<T>> maxima;
   for (uint64_t w = 0; w < geometry.out_size; ++w) {

@@ -3,21 +3,22 @@
 
 #include <torchlean/runtime.h>
 
+#include <array>
 #include <cstdint>
 
 namespace torchlean {
 
 namespace counters {
 
-// A handle was made; `bytes` is its payload, 0 for an empty one.
-void handle_made(tl_backend &backend, std::uint64_t bytes) noexcept;
+// A handle was made, with its payload unless it is empty.
+void handle_made(const tl_buffer &buffer) noexcept;
 
-// A payload of `bytes` > 0 was retired; its handle lives on.
-void payload_retired(std::uint64_t bytes) noexcept;
+// Its payload, not an empty one, was retired; the handle lives on.
+void payload_retired(const tl_buffer &buffer) noexcept;
 
-// A handle was freed together with a payload of `bytes` (0: it was empty or retired before). True:
-// it was the last handle of a backend that has been closed, so the caller must delete it.
-bool handle_freed(tl_backend &backend, std::uint64_t bytes) noexcept;
+// The handle is about to be freed, together with its payload if that was not retired before. True:
+// it was the last handle of a backend that has been closed, so the caller must delete that.
+bool handle_freed(const tl_buffer &buffer, bool retires) noexcept;
 
 // Marks the backend closed. True: it has no handle left, the caller must delete it.
 bool close(tl_backend &backend) noexcept;
@@ -26,6 +27,16 @@ bool close(tl_backend &backend) noexcept;
 std::uint64_t live_handles() noexcept;
 
 tl_counters snapshot() noexcept;
+
+// Live payloads by the operation that made them; all zeros unless told apart from the start.
+struct Share {
+  std::uint64_t buffers = 0;
+  std::uint64_t bytes = 0;
+};
+using Shares = std::array<Share, TL_OP_COUNT>;
+void tell_operations_apart() noexcept;
+bool operations_are_told_apart() noexcept;
+Shares live_by_operation() noexcept;
 
 }  // namespace counters
 }  // namespace torchlean

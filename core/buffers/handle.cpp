@@ -33,8 +33,7 @@ void tl_buffer_free(tl_buffer *buffer) {
     // Nobody else may use the handle any more, so a plain read of its state suffices.
     const bool retires = !buffer->is_released();
     if (retires) buffer->give_back();
-    Backend *backend = buffer->backend;
-    if (counters::handle_freed(*backend, retires ? buffer->bytes() : 0)) delete backend;
+    if (counters::handle_freed(*buffer, retires)) delete buffer->backend;
   }
   delete buffer;
 }
@@ -46,7 +45,7 @@ uint32_t tl_buffer_release(tl_buffer *buffer) {
   const std::uint64_t before =
       buffer->state.fetch_or(tl_buffer::released, std::memory_order_acq_rel);
   if ((before & tl_buffer::released) != 0) return 0;
-  if (buffer->count != 0) counters::payload_retired(buffer->bytes());
+  if (buffer->count != 0) counters::payload_retired(*buffer);
   if (before == 0) buffer->give_back();
   return buffer->count != 0 ? 1 : 0;
 }

@@ -23,7 +23,8 @@ struct tl_buffer {
   std::uint64_t count = 0;
   tl_dtype dtype = TL_FLOAT32;
   std::uint32_t width = 4;
-  tl_format format = {};  // encoded buffers only
+  tl_operation operation = TL_OP_COUNT;  // that made it
+  tl_format format = {};                 // encoded buffers only
 
   std::uint64_t bytes() const noexcept { return count * width; }
   bool is_released() const noexcept {

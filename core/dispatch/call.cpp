@@ -5,6 +5,7 @@
 
 #include "buffers/counters.hpp"
 #include "buffers/gate.hpp"
+#include "buffers/memory_report.hpp"
 #include "selection/runtime.hpp"
 
 namespace torchlean {
@@ -23,9 +24,12 @@ bool same_format(const tl_format &a, const tl_format &b) noexcept {
          a.exponent_bias == b.exponent_bias && a.encoding == b.encoding;
 }
 
-Call::Call(tl_operation operation) noexcept : operation_(operation), is_inside_(gate().enter()) {
+Call::Call(tl_operation operation) noexcept
+    : operation_(operation), is_inside_(gate().enter()), thread_(thread_state()) {
   if (is_inside_) {
-    thread_state().error_is_fresh = false;
+    thread_.error_is_fresh = false;
+    thread_.operation = operation;
+    thread_.result_bytes = 0;
   } else {
     status_ = gate().refusal(name());
   }
@@ -33,6 +37,7 @@ Call::Call(tl_operation operation) noexcept : operation_(operation), is_inside_(
 
 Call::~Call() {
   for (std::size_t i = 0; i < input_count_; ++i) inputs_[i]->unpin();
+  thread_.operation = TL_OP_COUNT;
   if (is_inside_) gate().leave();
 }
 
@@ -195,14 +200,17 @@ bool Call::prepare(std::span<tl_buffer **const> out, std::span<const std::uint64
     handles[i] = new (std::nothrow) tl_buffer;
     if (handles[i] == nullptr) {
       for (tl_buffer *made : handles) delete made;
+      memory_report::write(name(), thread_.result_bytes);
       refuse(TL_OUT_OF_MEMORY, "host memory is exhausted");
       return false;
     }
     handles[i]->backend = backend_;
+    handles[i]->operation = operation_;
     handles[i]->count = counts[i];
     handles[i]->dtype = dtype_;
     handles[i]->width = width_;
     handles[i]->format = format_;
+    thread_.result_bytes += handles[i]->bytes();
   }
   return true;
 }
@@ -231,7 +239,7 @@ tl_status Call::complete(tl_status status, std::span<tl_buffer **const> out,
   }
   for (std::size_t i = 0; i < handles.size(); ++i) {
     handles[i]->storage = storages[i];
-    counters::handle_made(*backend_, handles[i]->bytes());
+    counters::handle_made(*handles[i]);
     *out[i] = handles[i];
   }
   return TL_OK;
@@ -256,10 +264,10 @@ tl_status Call::finish(tl_status status) noexcept {
   if (failed() || status == TL_OK) return status_;
   status_ = status;
   if (status == TL_DEVICE_LOST) backend_->is_lost.store(true, std::memory_order_relaxed);
-  const ThreadState &thread = thread_state();
-  if (backend_->is_null) return fail(status, "{}: {}", name(), thread.error_text);
-  if (thread.error_is_fresh) {
-    return fail(status, "{}: {} (backend {})", name(), thread.error_text, backend_->name);
+  if (status == TL_OUT_OF_MEMORY) memory_report::write(name(), thread_.result_bytes);
+  if (backend_->is_null) return fail(status, "{}: {}", name(), thread_.error_text);
+  if (thread_.error_is_fresh) {
+    return fail(status, "{}: {} (backend {})", name(), thread_.error_text, backend_->name);
   }
   if (status == TL_UNSUPPORTED) {
     return fail(

@@ -137,6 +137,7 @@ class Call {
 
   const tl_operation operation_;
   bool is_inside_ = false;
+  ThreadState &thread_;
   tl_status status_ = TL_OK;
   Backend *backend_ = nullptr;
   tl_dtype dtype_ = TL_FLOAT32;

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "layers/nvtx.hpp"
+#include "layers/timeline.hpp"
 #include "layers/trace.hpp"
 #include "selection/variables.hpp"
 
@@ -10,6 +12,7 @@ namespace torchlean {
 
 LayeredInstance wrap_in_layers(const BackendVTable &vtable, tl_instance *instance) {
   LayeredInstance layered = {complete(vtable), instance, vtable.destroy};
+  if (has_timeline()) layered = add_timeline_layer(layered);  // innermost: it times the backend
   // The first one named is outermost, so it comes last. The variable's table admits known names
   // only.
   std::string_view names = option("TORCHLEAN_LAYERS");
@@ -17,6 +20,7 @@ LayeredInstance wrap_in_layers(const BackendVTable &vtable, tl_instance *instanc
     const std::size_t comma = names.rfind(',');
     const std::string_view name = comma == names.npos ? names : names.substr(comma + 1);
     if (name == "trace") layered = add_trace_layer(layered);
+    if (name == "nvtx" && has_nvtx()) layered = add_nvtx_layer(layered);
     names = comma == names.npos ? std::string_view{} : names.substr(0, comma);
   }
   return layered;

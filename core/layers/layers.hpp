@@ -1,4 +1,5 @@
-// Layers: backends that wrap a backend, put around every instance as TORCHLEAN_LAYERS asks.
+// Layers: backends that wrap a backend, put around every instance as TORCHLEAN_LAYERS and
+// TORCHLEAN_TIMELINE ask.
 #pragma once
 
 #include "loader/table.hpp"

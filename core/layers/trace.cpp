@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "layers/describe.hpp"
 #include "layers/layer.hpp"
 #include "status/error.hpp"
 #include "status/log.hpp"
@@ -13,28 +14,14 @@
 namespace torchlean {
 namespace {
 
-// Operands by dtype and size, numbers as they are, anything else left out.
-template <class Argument>
-void describe(std::string &line, const Argument &argument) {
-  if constexpr (std::is_same_v<Argument, const tl_operand *>) {
-    static constexpr const char *names[] = {"f32", "f64", "encoded"};
-    if (argument == nullptr) return;
-    line += fmt::format(" {}[{}]", argument->dtype < TL_DTYPE_COUNT ? names[argument->dtype] : "?",
-                        argument->count);
-  } else if constexpr (std::is_arithmetic_v<Argument>) {
-    line += fmt::format(" {}", argument);
-  }
-}
-
 struct TraceHook {
-  template <class Forward, class... Arguments>
+  template <class Forward, class... Values>
   static auto call(const char *family, const char *entry, const Forward &forward,
-                   const Arguments &...arguments) {
+                   const Values &...arguments) {
     using Clock = std::chrono::steady_clock;
     std::string line;
     try {
-      line = fmt::format("{}.{}", family, entry);
-      (describe(line, arguments), ...);
+      line = fmt::format("{}.{}{}", family, entry, Arguments(arguments...).words());
     } catch (...) {
       line.clear();  // tracing must not change how a call ends
     }

@@ -48,10 +48,12 @@ std::string library_mismatch(const ElfFacts &facts) {
   const std::string found_version = version_beside(path);
   bool agrees =
       found_version.empty() || plain_version(found_version) == plain_version(note.built_for);
-  if (!note.library_build_id.empty()) {
-    const ElfInspection found = inspect_elf(path);
-    agrees = found.facts && found.facts->build_id == note.library_build_id;
+  const ElfInspection found = inspect_elf(path);
+  if (!found.facts) {
+    return fmt::format("{} cannot be used: {}; install {} anew", path.string(), found.reason,
+                       note.built_for);
   }
+  if (!note.library_build_id.empty()) agrees = found.facts->build_id == note.library_build_id;
   if (agrees) return {};
   return fmt::format(
       "built for {}, but {} is {}; rebuild the backend against it, or put the folder of {} first",

@@ -100,6 +100,9 @@ boost::dll::shared_library open_file(const Candidate &candidate, Attempt &attemp
     if (!attempt.missing_libraries.empty()) {
       reason += fmt::format(" (not found: {})", attempt.missing_libraries);
     }
+    if (reason.find("cannot open shared object file") != std::string::npos) {
+      reason += "; install what is missing, or put its folder into LD_LIBRARY_PATH";
+    }
     throw Stop{TL_UNAVAILABLE, std::move(reason)};
   }
   if ((mode & boost::dll::load_mode::rtld_deepbind) != 0) opened_deep = true;
@@ -219,6 +222,7 @@ tl_backend *open_backend(const Candidate &candidate, const OpenOptions &options,
   const KeepFloatEnvironment keep_float_environment;
   const DefaultFloatEnvironment default_float_environment;  // for create and the self-test
   const KeepErrorText keep_error_text;                      // what went wrong is in the attempt
+  const OutsideOperations outside_operations;               // the self-test
   const auto start = std::chrono::steady_clock::now();
   attempt.name = candidate.name;
   attempt.path = candidate.path.string();

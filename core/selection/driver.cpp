@@ -9,7 +9,8 @@ namespace torchlean {
 
 bool has_nvidia_driver() {
   static const bool found = access("/proc/driver/nvidia/version", F_OK) == 0 ||
-                            access("/dev/dxg", F_OK) == 0 || loader_cache_has("libcuda.so.1");
+                            access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0 ||
+                            loader_cache_has("libcuda.so.1");
   return found;
 }
 

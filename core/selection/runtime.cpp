@@ -5,10 +5,12 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "buffers/counters.hpp"
 #include "buffers/gate.hpp"
+#include "buffers/memory_report.hpp"
 #include "loader/attempts.hpp"
 #include "loader/candidates.hpp"
 #include "loader/open.hpp"
@@ -27,8 +29,13 @@ std::mutex start_mutex;
 void close_gate() { gate().close(); }
 
 // Exit handlers run in reverse order: registered after a library was opened, ours runs before that
-// library's own teardown. Hence once more after each opening; closing twice is harmless.
-void close_gate_at_exit() {
+// library's own teardown. Hence once more after each first opening of a file on a device, which may
+// bring libraries along; closing twice is harmless.
+void close_gate_at_exit(const tl_backend &opened) {
+  static std::mutex mutex;
+  static auto *seen = new std::set<std::pair<std::string, std::string>>;
+  const std::lock_guard guard(mutex);
+  if (!seen->emplace(opened.path, opened.asked_device).second) return;
   std::atexit(close_gate);
   std::at_quick_exit(close_gate);
 }
@@ -51,6 +58,7 @@ Runtime *make_runtime() {
   auto *runtime = new Runtime;
   settings::initialize(runtime->settings);
   runtime->is_synchronous = option("TORCHLEAN_SYNCHRONOUS") == "1";
+  if (option("TORCHLEAN_MEMORY_REPORT") == "1") memory_report::start();
   return runtime;
 }
 
@@ -61,7 +69,7 @@ const Choice &Runtime::choice() {
   const std::lock_guard guard(choosing_);
   if (const Choice *made = choice_.load(std::memory_order_relaxed)) return *made;
   const auto *made = new Choice(choose_backend());
-  close_gate_at_exit();
+  close_gate_at_exit(*made->backend);
   settings::adopt(*this, *made->backend);
   if (made->is_slow && option("TORCHLEAN_BACKEND") == "auto") {
     log(TL_LOG_WARN,
@@ -147,7 +155,7 @@ tl_status tl_backend_open(const char *name_or_path, const char *device, tl_backe
     std::string reason;
     tl_backend *backend = open_by_name(name_or_path, device == nullptr ? "" : device, reason);
     if (backend == nullptr) return fail(TL_UNAVAILABLE, "backend_open: {}", reason);
-    close_gate_at_exit();
+    close_gate_at_exit(*backend);
     settings::adopt(*runtime, *backend);
     *out = backend;
     return TL_OK;

@@ -23,6 +23,8 @@ std::vector<Variable> make_table() {
       {"TORCHLEAN_BACKEND_PATH", file, "", "absolute folders, separated by colons",
        "folders searched for backends before the installed ones"},
       {"TORCHLEAN_CACHE", elsewhere, "", "a folder", "where ./dev keeps downloads"},
+      {"TORCHLEAN_CPU_TARGET", target, "auto", "auto, baseline, avx2 or avx512",
+       "vector instructions that the cpu backend computes with; auto: the best there are"},
       {"TORCHLEAN_CUDA_DETERMINISTIC_REDUCTIONS", nonzero, "", "anything; unset, empty or 0 is off",
        "starts with deterministic mode on (setting 2)"},
       {"TORCHLEAN_DEVICE", device, "", "cpu, cuda or cuda:<index>",
@@ -33,17 +35,20 @@ std::vector<Variable> make_table() {
       {"TORCHLEAN_GUARD", boolean, "0", "0 or 1",
        "1 puts inaccessible pages around every block of host memory and fills it with garbage"},
       {"TORCHLEAN_HOST_CACHE", number, "1024", "0 to 4294967295; 0 keeps none",
-       "MiB of large blocks of host memory that the libtorch backend keeps when they are freed, "
-       "for "
-       "the next results of the same size; none with TORCHLEAN_GUARD=1",
+       "MiB of host memory that the cpu and libtorch backends keep when it is freed, for later "
+       "results; none with TORCHLEAN_GUARD=1",
        4294967295UL},
-      {"TORCHLEAN_LAYERS", layers, "", "trace", "layers put around every backend, outermost first"},
+      {"TORCHLEAN_LAYERS", layers, "", "trace, nvtx, or both, separated by a comma",
+       "layers put around every backend, outermost first: trace writes each call to the log, nvtx "
+       "marks it as a range for NVIDIA's profilers"},
       {"TORCHLEAN_LIBTORCH", elsewhere, "", "a folder",
        "the LibTorch that ./dev builds the libtorch backend against"},
       {"TORCHLEAN_LIBTORCH_DEVICE", device, "", "cpu, cuda or cuda:<index>",
        "older name of TORCHLEAN_DEVICE; used where that is unset"},
       {"TORCHLEAN_LOG", level, "warn", "debug, info, warn, error or off",
        "how much is written to stderr"},
+      {"TORCHLEAN_MEMORY_REPORT", boolean, "0", "0 or 1",
+       "1 lists the live buffers by the operation that made them when memory runs out"},
       {"TORCHLEAN_NUM_THREADS", number, "0", "0 to 4096; 0 is the backend's own choice",
        "host threads that a backend computes with", 4096},
       {"TORCHLEAN_ON_ERROR", on_error, "panic", "panic or poison",
@@ -54,6 +59,9 @@ std::vector<Variable> make_table() {
        "1 forbids automatic choice to fall back to a host backend"},
       {"TORCHLEAN_SYNCHRONOUS", boolean, "0", "0 or 1",
        "1 waits for the device after each call, so that an error names its culprit"},
+      {"TORCHLEAN_TIMELINE", file, "", "an absolute path without colons",
+       "file for a timeline of all calls in Chrome's trace event format; %p in it stands for the "
+       "process's number"},
   };
 }
 
@@ -71,7 +79,8 @@ bool is_device(std::string_view text) {
 bool is_layer_list(std::string_view text) {
   while (true) {
     const std::size_t comma = text.find(',');
-    if (text.substr(0, comma) != "trace") return false;
+    const std::string_view name = text.substr(0, comma);
+    if (name != "trace" && name != "nvtx") return false;
     if (comma == std::string_view::npos) return true;
     text.remove_prefix(comma + 1);
   }
@@ -86,6 +95,8 @@ bool is_allowed(const Variable &variable, std::string_view value) {
     case VariableKind::number: return is_number(value, variable.largest);
     case VariableKind::device: return is_device(value);
     case VariableKind::layers: return is_layer_list(value);
+    case VariableKind::target:
+      return value == "auto" || value == "baseline" || value == "avx2" || value == "avx512";
     case VariableKind::on_error: return value == "panic" || value == "poison";
     case VariableKind::file: {
       // The working directory must never matter (rule L2).

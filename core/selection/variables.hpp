@@ -17,6 +17,7 @@ enum class VariableKind {
   number,    // an unsigned decimal number up to `largest`
   device,    // cpu, cuda, cuda:<index>
   layers,    // a comma-separated list of known layers
+  target,    // auto, baseline, avx2, avx512
   on_error,  // panic or poison
   elsewhere  // read by ./dev and CMake, listed so that nobody takes it for a misspelling
 };

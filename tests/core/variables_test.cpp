@@ -38,6 +38,7 @@ const std::vector<Allowed> table = {
      {}},
     {"TORCHLEAN_BACKEND_PATH", {"/a", "/a:/b", ":/a:"}, {"relative", "/a:b", "."}},
     {"TORCHLEAN_CACHE", {"anything"}, {}},
+    {"TORCHLEAN_CPU_TARGET", {"auto", "baseline", "avx2", "avx512"}, {"avx", "AVX2", "sse4", "1"}},
     {"TORCHLEAN_CUDA_DETERMINISTIC_REDUCTIONS", {"0", "1", "yes"}, {}},
     {"TORCHLEAN_DEVICE",
      {"cpu", "cuda", "cuda:0", "cuda:12"},
@@ -45,14 +46,16 @@ const std::vector<Allowed> table = {
     {"TORCHLEAN_EMULATION_SCHEDULE", {"0", "4294967295"}, {"4294967296", "-1", "x"}},
     {"TORCHLEAN_GUARD", {"0", "1"}, {"2", "yes"}},
     {"TORCHLEAN_HOST_CACHE", {"0", "1024", "4294967295"}, {"4294967296", "-1", "1G"}},
-    {"TORCHLEAN_LAYERS", {"trace", "trace,trace"}, {"tracer", "trace,", ","}},
+    {"TORCHLEAN_LAYERS", {"trace", "trace,trace", "nvtx,trace"}, {"tracer", "trace,", ","}},
     {"TORCHLEAN_LIBTORCH", {"anything"}, {}},
     {"TORCHLEAN_LIBTORCH_DEVICE", {"cpu", "cuda:1"}, {"tpu"}},
     {"TORCHLEAN_LOG", {"debug", "info", "warn", "error", "off"}, {"verbose", "WARN", "1"}},
+    {"TORCHLEAN_MEMORY_REPORT", {"0", "1"}, {"2", "on"}},
     {"TORCHLEAN_NUM_THREADS", {"0", "1", "4096"}, {"4097", "-1", "two", "1.5", " 1", "0x10"}},
     {"TORCHLEAN_ON_ERROR", {"panic", "poison"}, {"throw", "Poison", "1"}},
     {"TORCHLEAN_REQUIRE_CUDA", {"0", "1"}, {"2", "yes"}},
     {"TORCHLEAN_SYNCHRONOUS", {"0", "1"}, {"true"}},
+    {"TORCHLEAN_TIMELINE", {"/tmp/timeline-%p.json"}, {"timeline.json", "~/timeline.json"}},
 };
 
 }  // namespace

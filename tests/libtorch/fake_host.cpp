@@ -70,7 +70,8 @@ const tl_host host = [] {
 }();
 
 const BackendVTable &open() {
-  void *file = dlopen(LIBTORCH_BACKEND, RTLD_NOW | RTLD_LOCAL);
+  const char *const asked = std::getenv("TL_TEST_BACKEND");
+  void *file = dlopen(asked != nullptr ? asked : LIBTORCH_BACKEND, RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) throw std::runtime_error(dlerror());
   const auto entry = reinterpret_cast<tl_backend_entry_fn>(dlsym(file, "torchlean_backend_entry"));
   const BackendVTable *table = entry == nullptr ? nullptr : entry(&host);

@@ -17,7 +17,7 @@
 
 namespace fake_host {
 
-// The backend's table; the file is opened once.
+// The backend's table; the file, that of TL_TEST_BACKEND where it is set, is opened once.
 const BackendVTable &backend();
 
 // The calling thread's error text, and the log's last line at debug level.

@@ -1,6 +1,5 @@
-// The operations that ATen does not have as specified, for tests that run on either of their
-// implementations: through the backend's table (table_operations.cpp), or composed of ATen's own
-// (composed_operations.cpp).
+// The operations that ATen does not have as specified, through the backend's table; for tests that
+// run on either of their implementations (libtorch, libtorch-composed).
 #pragma once
 
 #include "fake_host.hpp"

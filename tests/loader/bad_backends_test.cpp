@@ -141,6 +141,22 @@ TEST_CASE("L7: a file that was refused is asked once, however often it is tried"
   CHECK(contains(lines[0], "(call 1)"));
 }
 
+TEST_CASE("a backend without a device, or with one that is lost, has status nativeUnavailable") {
+  const auto status_after_failing = [](const std::string &kind) {
+    return run({PROBE, "fail"}, {{"TORCHLEAN_BACKEND", path_of(kind)}});
+  };
+  const Finished lost = status_after_failing("device-lost");
+  CHECK(lost.exit_code == 0);
+  CHECK(contains(lost.out, "neg: the device has fallen off the bus"));
+  CHECK(contains(lost.out, "then status 2\n"));
+  const Finished one_failure = status_after_failing("fills-on-failure");
+  CHECK(one_failure.exit_code == 0);
+  CHECK(contains(one_failure.out, "then status 1\n"));
+  const Finished none = run({PROBE}, {{"TORCHLEAN_BACKEND", path_of("no-devices")}});
+  CAPTURE(none.out);
+  CHECK(contains(none.out, "state 2\n"));
+}
+
 TEST_CASE("L12: eight threads that start at once try each candidate once") {
   const Finished finished = probe_list(path_of("create-fails-slowly"), "threads");
   CHECK(contains(finished.out, "sum 3 4\n"));

@@ -15,7 +15,7 @@ using torchlean_test::run;
 namespace {
 
 // The last one aborts in any call that meets its own teardown.
-const std::vector<std::string> backends = {HOST_BACKENDS, NOTHING, TEARS_DOWN};
+const std::vector<std::string> backends = {HOST_BACKENDS, "null", NOTHING, TEARS_DOWN};
 
 int rounds() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

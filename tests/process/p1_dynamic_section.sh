@@ -1,10 +1,11 @@
 #!/bin/sh
 # Rule P1: core and Lean shim name libc and the loader only (the shim the core, too), export our symbols
 # only, and leave nothing undefined but what those give and, in the shim, Lean's runtime.
-#   p1_dynamic_section.sh <core> <shared shim> <symbols.tsv>
+# The core exports what its header declares, and what the frozen one did (rule L8).
+#   p1_dynamic_section.sh <core> <shared shim> <symbols.tsv> <runtime.h> <frozen runtime.h>
 set -eu
 export LC_ALL=C
-core=$1 shim=$2 table=$3
+core=$1 shim=$2 table=$3 header=$4 frozen=$5
 failed=0
 
 # complain <what> <lines>: a nonempty list is a failure.
@@ -27,12 +28,26 @@ complain "$core needs" "$(needed "$core" | grep -Evx "$system" || true)"
 complain "$shim needs" "$(needed "$shim" | grep -Evx "$system|libtorchlean_core\.so[.0-9]*" || true)"
 
 complain "$core exports" "$(exported "$core" | grep -v '^tl_' || true)"
-expected=$(awk -F'\t' '!/^#/ && $1 != "symbol" { print $1 }' "$table" | sort)
-[ "$(exported "$shim" | sort)" = "$expected" ] || complain "$shim exports (< expected, > found)" "$(
+# differ <expected> <found>: the lines that one of them lacks.
+differ() {
   list=$(mktemp)
-  echo "$expected" >"$list"
-  exported "$shim" | sort | diff "$list" - || true
+  echo "$1" >"$list"
+  echo "$2" | diff "$list" - || true
   rm -f "$list"
+}
+# The functions that a header declares: the name before the first parenthesis after TL_API.
+declared() {
+  tr '\n' ' ' <"$1" | grep -o 'TL_API[^(;]*(' | sed 's/ *($//; s/.*[ *]//' | grep '^tl_' | sort
+}
+complain "$core exports (< declared, > found)" "$(
+  differ "$(declared "$header")" "$(exported "$core" | sort)"
+)"
+complain "$core lacks of what it had once" "$(
+  differ "$(declared "$frozen")" "$(exported "$core" | sort)" | grep '^<' || true
+)"
+expected=$(awk -F'\t' '!/^#/ && $1 != "symbol" { print $1 }' "$table" | sort)
+complain "$shim exports (< expected, > found)" "$(
+  differ "$expected" "$(exported "$shim" | sort)"
 )"
 
 complain "$core leaves undefined" "$(undefined "$core")"

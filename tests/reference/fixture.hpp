@@ -1,4 +1,5 @@
-// The reference backend under a host of the test's own, called through its table alone.
+// A backend that is linked into the test, under a host of the test's own, called through its table
+// alone.
 #pragma once
 
 #include <torchlean/backend.h>
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +24,7 @@ inline std::atomic<int64_t> allocations{0};
 inline std::atomic<int64_t> failing_allocation{0};  // counted from 1; 0 is none
 inline std::atomic<bool> fails_from_there_on{false};
 inline thread_local std::string error_text;
+inline std::map<std::string, std::string> options;  // what the host answers, where it has one
 
 inline void *host_alloc(size_t bytes) {
   const int64_t number = ++allocations;
@@ -45,7 +48,10 @@ inline const tl_host test_host = {
     .reserved = 0,
     .log = [](tl_log_level, const char *) {},
     .set_error = [](const char *text) { error_text = text; },
-    .option = [](const char *) -> const char * { return nullptr; },
+    .option = [](const char *name) -> const char * {
+      const auto found = options.find(name);
+      return found == options.end() ? nullptr : found->second.c_str();
+    },
     .alloc = host_alloc,
     .free = host_free,
 };
@@ -54,8 +60,8 @@ inline const tl_host test_host = {
 
 struct Backend {
   Backend() {
-    const tl_create_options options = {sizeof options, "cpu", 0, 0, nullptr};
-    REQUIRE(table->create(&options, &instance) == TL_OK);
+    const tl_create_options how = {sizeof how, "cpu", 0, 0, nullptr};
+    REQUIRE(table->create(&how, &instance) == TL_OK);
   }
   ~Backend() { table->destroy(instance); }
   Backend(const Backend &) = delete;

@@ -135,6 +135,16 @@ static int use_after_shutdown(void) {
   return status == TL_UNAVAILABLE ? 7 : 1;
 }
 
+/* What the runtime's status is after a failing operation. */
+static int fail_once(void) {
+  tl_buffer *x = NULL, *y = NULL;
+  tl_zeros(8, TL_FLOAT32, &x);
+  const tl_status status = tl_unary(TL_UNARY_NEG, x, &y);
+  printf("%s, then status %d\n", tl_last_error(), (int)tl_runtime_status());
+  tl_buffer_free(x);
+  return status == TL_OK ? 1 : 0;
+}
+
 /* L6: opening one backend by name makes no choice of another. */
 static int open_by_name(const char *name) {
   tl_backend *backend = NULL;
@@ -151,12 +161,58 @@ static int open_by_name(const char *name) {
   return 0;
 }
 
+/* L12: opens each in its turn, whatever became of those before, and keeps it. A line for each of
+ * them says what came of it, and a second round whether it still computes. */
+static int open_each(int count, char **names) {
+  tl_backend *opened[16] = {NULL};
+  if (count > 16) return 2;
+  for (int i = 0; i < 2 * count; ++i) {
+    tl_backend **backend = &opened[i % count];
+    printf("%s %s: ", i < count ? "opened" : "again", names[i % count]);
+    if (i < count && tl_backend_open(names[i], "cpu", backend) != TL_OK) {
+      printf("%s\n", tl_last_error());
+      continue;
+    }
+    if (*backend == NULL) {
+      puts("not open");
+      continue;
+    }
+    tl_set_thread_backend(*backend);
+    print_sum();
+    tl_set_thread_backend(NULL);
+  }
+  for (int i = 0; i < count; ++i) tl_backend_close(opened[i]);
+  return 0;
+}
+
+/* Memory runs out while buffers of several operations are alive. */
+static int exhaust_memory(void) {
+  enum { count = 1 << 18 }; /* 1 MiB of float32 */
+  tl_buffer *x = NULL, *y = NULL, *z = NULL, *none = NULL;
+  tl_zeros(count, TL_FLOAT32, &x);
+  tl_full(count, 0.5, TL_FLOAT64, &y);
+  tl_unary(TL_UNARY_NEG, x, &z);
+  for (int round = 0; round < 2; ++round) {
+    tl_fail_allocations(1, 0);
+    printf("%s\n", tl_status_name(tl_concat1d(x, z, count, count, &none)));
+    tl_fail_allocations(0, 0);
+    tl_buffer_release(y); /* the handle stays */
+  }
+  tl_buffer_free(x);
+  tl_buffer_free(y);
+  tl_buffer_free(z);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "fork") == 0) return fork_and_call();
   if (strcmp(what, "shutdown") == 0) return use_after_shutdown();
   if (strcmp(what, "open") == 0) return open_by_name(argv[2]);
   if (strcmp(what, "end") == 0) return end_while_computing(argv[2]);
+  if (strcmp(what, "fail") == 0) return fail_once();
+  if (strcmp(what, "each") == 0) return open_each(argc - 2, argv + 2);
+  if (strcmp(what, "exhaust") == 0) return exhaust_memory();
   if (strcmp(what, "threads") == 0) start_on_threads();
   print_state();
   print_sum();

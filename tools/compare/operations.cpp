@@ -2,6 +2,7 @@
 #include "compare/operations.hpp"
 
 #include <iterator>
+#include <utility>
 
 namespace torchlean::tools {
 
@@ -18,6 +19,15 @@ const std::vector<Operation> &operation_table() {
     return rows;
   }();
   return table;
+}
+
+Outcome Operation::run(const Case &one, const Inputs &inputs) const {
+  Results results = call(one, inputs);
+  Outcome outcome = {std::move(results.arrays), results.replay};
+  for (const Buffer &buffer : results.buffers) {
+    if (buffer.get() != nullptr) outcome.outputs.push_back(from_backend(buffer));
+  }
+  return outcome;
 }
 
 const Operation *find_operation(std::string_view name) {

@@ -7,7 +7,9 @@
 #include "compare/shapes.hpp"
 #include "compare/standard.hpp"
 
+#include <array>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace torchlean::tools {
@@ -20,6 +22,13 @@ enum class Rule {
   bounded             // within the row's bound; zeros of either sign match
 };
 
+// What a call gave back: buffers on its backend, or arrays where the results lie on the host.
+struct Results {
+  std::array<Buffer, 4> buffers = {};  // the first ones; the others hold nothing
+  std::vector<Array> arrays = {};
+  bool replay = false;  // bmm_scaled: the values are unspecified
+};
+
 struct Operation {
   const char *name;  // as in operations.def
   Rule rule;
@@ -28,7 +37,7 @@ struct Operation {
   void (*wrong)(const Generator &);  // calls that must be refused (rule T6)
   // On the thread's backend, where `inputs` lie; throws Error. May take members of a case with at()
   // only: a case that was typed in may lack them.
-  Outcome (*run)(const Case &, const Inputs &);
+  Results (*call)(const Case &, const Inputs &);
   Bound bound = nullptr;            // of bounded operations, element by element
   StandardOf standard = nullptr;    // or for the case as a whole
   TermsOf terms = same_place;       // what to show of a wrong element
@@ -37,6 +46,9 @@ struct Operation {
   // Values that differ from zero prove the operation; false where the right result is zero.
   bool needs_proof = true;
   bool (*must_replay)(const Case &) = nullptr;
+
+  // The call with its results downloaded.
+  Outcome run(const Case &one, const Inputs &inputs) const;
 };
 
 // In the order of operations.def; every implemented operation has a row.
@@ -62,10 +74,10 @@ std::vector<Operation> scan_operations();
 std::vector<Operation> convolution_operations();
 std::vector<Operation> pooling_operations();
 
-// Helpers of the rows.
+// Helper of the rows: the results of a call, in their order.
 template <class... Buffers>
-Outcome outcome(const Buffer &first, const Buffers &...more) {
-  return {{from_backend(first), from_backend(more)...}, false};
+Results results(Buffers... buffers) {
+  return {.buffers = {std::move(buffers)...}};
 }
 
 }  // namespace torchlean::tools

@@ -65,6 +65,9 @@ struct Participant {
   BackendInfo info;
 };
 
+// "libtorch 0.1.0 on LibTorch 2.15.0, CPU"
+std::string describe(const Participant &participant);
+
 struct UnusableBackend {
   std::string name;
   std::string reason;

@@ -9,12 +9,6 @@
 namespace torchlean::tools {
 namespace {
 
-std::string describe(const Participant &participant) {
-  return fmt::format("{} {}{}, {}", participant.name, participant.info.version,
-                     participant.info.library.empty() ? "" : " on " + participant.info.library,
-                     participant.info.device);
-}
-
 std::string masks(const OperationRecord &record) {
   const std::uint64_t wrong =
       record.nan_mismatches + record.infinity_mismatches + record.zero_sign_mismatches;
@@ -83,6 +77,12 @@ std::string conditions_text(const Report &report) {
 }
 
 }  // namespace
+
+std::string describe(const Participant &participant) {
+  return fmt::format("{} {}{}, {}", participant.name, participant.info.version,
+                     participant.info.library.empty() ? "" : " on " + participant.info.library,
+                     participant.info.device);
+}
 
 std::vector<std::pair<std::string, std::string>> failure_lines(const OperationRecord &record) {
   const Failure &failure = *record.failure;

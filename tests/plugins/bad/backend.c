@@ -85,7 +85,7 @@ static tl_status make(uint64_t count, tl_storage **out) {
 
 static tl_status count_devices(tl_instance *self, uint32_t *out_count) {
   (void)self;
-  *out_count = 1;
+  *out_count = is("no-devices") ? 0 : 1;
   return TL_OK;
 }
 
@@ -146,6 +146,7 @@ static tl_status unary(tl_instance *self, tl_unary_op op, const tl_operand *x,
                        const tl_scalars *scalars, tl_flags flags, tl_storage **out) {
   (void)scalars;
   if (op != TL_UNARY_NEG) return fail(TL_UNSUPPORTED, "it has no such operation");
+  if (is("device-lost")) return fail(TL_DEVICE_LOST, "the device has fallen off the bus");
   if (is("fills-on-failure")) {
     *out = (tl_storage *)(uintptr_t)0x51;
     return fail(TL_DEVICE_ERROR, "failed after writing its output");

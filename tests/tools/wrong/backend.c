@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "wrong.h"
@@ -153,6 +154,13 @@ static tl_status set_setting(tl_instance *instance, tl_setting setting, uint32_t
   return right.device->set_setting(instance, setting, value);
 }
 
+/* Uses up two milliseconds of the processor. */
+static void dawdle(void) {
+  const clock_t end = clock() + CLOCKS_PER_SEC / 500;
+  while (clock() < end) {
+  }
+}
+
 static tl_status unary(tl_instance *instance, tl_unary_op op, const tl_operand *x,
                        const tl_scalars *scalars, tl_flags flags, tl_storage **out) {
   /* What is not right anyway is not spoilt. */
@@ -168,6 +176,7 @@ static tl_status unary(tl_instance *instance, tl_unary_op op, const tl_operand *
   if (op == TL_UNARY_LOG1P && is("exit")) _exit(0);
   if (op == TL_UNARY_SIN && is("hang")) pause();
   if (op == TL_UNARY_FLOOR && is("no-result")) return TL_OK;
+  if (op == TL_UNARY_NEG && is("slow")) dawdle(); /* right, but for bench_test.cpp */
   const tl_status status = right.elementwise->unary(instance, op, x, scalars, flags, out);
   if (status != TL_OK) return status;
   if (op == TL_UNARY_EXP && is("one-ulp-too-many")) {

@@ -169,22 +169,23 @@ ConvolutionLists lists_of(const WindowShape &shape) {
   return lists;
 }
 
-Outcome run_conv(const Case &c, const Inputs &in) {
-  return outcome(conv(in.at(0), in.at(1), in.at(2), lists_of(c.windows), c.windows.groups));
+Results run_conv(const Case &c, const Inputs &in) {
+  return results(conv(in.at(0), in.at(1), in.at(2), lists_of(c.windows), c.windows.groups));
 }
 
 template <Buffer (*call)(const Buffer &, const Buffer &, const Buffer &, const Windows &, Channels)>
-Outcome run_sample(const Case &c, const Inputs &in) {
-  return outcome(call(in.at(0), in.at(1), in.at(2), windows_of(c.windows),
+Results run_sample(const Case &c, const Inputs &in) {
+  return results(call(in.at(0), in.at(1), in.at(2), windows_of(c.windows),
                       {c.windows.in_channels, c.windows.out_channels}));
 }
 
 template <ConvolutionGradients (*call)(const Buffer &, const Buffer &, const Buffer &,
                                        const Windows &, Channels)>
-Outcome run_gradients(const Case &c, const Inputs &in) {
-  const ConvolutionGradients gradients = call(in.at(0), in.at(1), in.at(2), windows_of(c.windows),
-                                              {c.windows.in_channels, c.windows.out_channels});
-  return outcome(gradients.kernel, gradients.bias, gradients.input);
+Results run_gradients(const Case &c, const Inputs &in) {
+  ConvolutionGradients gradients = call(in.at(0), in.at(1), in.at(2), windows_of(c.windows),
+                                        {c.windows.in_channels, c.windows.out_channels});
+  return results(std::move(gradients.kernel), std::move(gradients.bias),
+                 std::move(gradients.input));
 }
 
 // ---- Wrong arguments ---------------------------------------------------------------------------
@@ -256,7 +257,7 @@ std::vector<Operation> convolution_operations() {
        .budget = budget<false>,
        .cases = conv_cases,
        .wrong = wrong_conv,
-       .run = run_conv,
+       .call = run_conv,
        .standard = conv_standard,
        .terms = conv_terms,
        .shape = conv_shape},
@@ -265,7 +266,7 @@ std::vector<Operation> convolution_operations() {
        .budget = budget<false>,
        .cases = conv_fwd_cases,
        .wrong = wrong_sample<false, false>,
-       .run = run_sample<conv_fwd>,
+       .call = run_sample<conv_fwd>,
        .standard = conv_standard,
        .terms = conv_terms,
        .shape = conv_shape},
@@ -274,7 +275,7 @@ std::vector<Operation> convolution_operations() {
        .budget = budget<true>,
        .cases = conv_bwd_cases,
        .wrong = wrong_sample<false, true>,
-       .run = run_gradients<conv_bwd>,
+       .call = run_gradients<conv_bwd>,
        .standard = conv_bwd_standard,
        .terms = conv_bwd_terms,
        .shape = conv_bwd_shape},
@@ -283,7 +284,7 @@ std::vector<Operation> convolution_operations() {
        .budget = budget<false>,
        .cases = convtranspose_fwd_cases,
        .wrong = wrong_sample<true, false>,
-       .run = run_sample<convtranspose_fwd>,
+       .call = run_sample<convtranspose_fwd>,
        .standard = convtranspose_standard,
        .terms = convtranspose_terms,
        .shape = convtranspose_shape},
@@ -292,7 +293,7 @@ std::vector<Operation> convolution_operations() {
        .budget = budget<true>,
        .cases = convtranspose_bwd_cases,
        .wrong = wrong_sample<true, true>,
-       .run = run_gradients<convtranspose_bwd>,
+       .call = run_gradients<convtranspose_bwd>,
        .standard = convtranspose_bwd_standard,
        .terms = convtranspose_bwd_terms,
        .shape = convtranspose_bwd_shape},

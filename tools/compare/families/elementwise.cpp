@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace torchlean::tools {
 namespace {
@@ -105,7 +106,7 @@ void adam_cases(const Generator &generator) {
             {0, 1, 0, 1, 1, 1, 0, 0, -1}});
 }
 
-Outcome run_adam(const Case &c, const Inputs &in) {
+Results run_adam(const Case &c, const Inputs &in) {
   const std::vector<double> &v = c.scalars;
   const tl_adam_scalars scalars = {sizeof scalars, v.at(0), v.at(1), v.at(2), v.at(3),
                                    v.at(4),        v.at(5), v.at(6), v.at(7), v.at(8)};
@@ -114,10 +115,7 @@ Outcome run_adam(const Case &c, const Inputs &in) {
   tl_buffer *second_moment = nullptr;
   check(tl_adam_step(in.at(0).get(), in.at(1).get(), in.at(2).get(), in.at(3).get(), &scalars,
                      &parameters, &first_moment, &second_moment));
-  const AdamState result = {Buffer(parameters), Buffer(first_moment), Buffer(second_moment)};
-  return {{from_backend(result.parameters), from_backend(result.first_moment),
-           from_backend(result.second_moment)},
-          false};
+  return results(Buffer(parameters), Buffer(first_moment), Buffer(second_moment));
 }
 
 template <tl_unary_op op>
@@ -127,7 +125,7 @@ Operation exact_unary(const char *name) {
           .budget = "the same bits",
           .cases = plain_cases<1>,
           .wrong = wrong_elementwise<1>,
-          .run = [](const Case &, const Inputs &in) { return outcome(unary(op, in.at(0))); }};
+          .call = [](const Case &, const Inputs &in) { return results(unary(op, in.at(0))); }};
 }
 
 template <tl_unary_op op>
@@ -137,7 +135,7 @@ Operation bounded_unary(const char *name, const char *budget = "2 ulp", Bound bo
           .budget = budget,
           .cases = bounded_cases<1>,
           .wrong = wrong_elementwise<1>,
-          .run = [](const Case &, const Inputs &in) { return outcome(unary(op, in.at(0))); },
+          .call = [](const Case &, const Inputs &in) { return results(unary(op, in.at(0))); },
           .bound = bound};
 }
 
@@ -148,8 +146,8 @@ Operation exact_binary(const char *name, Rule rule = Rule::exact) {
           .budget = "the same bits",
           .cases = plain_cases<2>,
           .wrong = wrong_elementwise<2>,
-          .run = [](const Case &, const Inputs &in) {
-            return outcome(binary(op, in.at(0), in.at(1)));
+          .call = [](const Case &, const Inputs &in) {
+            return results(binary(op, in.at(0), in.at(1)));
           }};
 }
 
@@ -160,9 +158,9 @@ Operation selection_gradient(const char *name) {
           .budget = "the same bits",
           .cases = plain_cases<3>,
           .wrong = wrong_elementwise<3>,
-          .run = [](const Case &, const Inputs &in) {
-            const PairGradients result = select_bwd(op, in.at(0), in.at(1), in.at(2));
-            return outcome(result.a, result.b);
+          .call = [](const Case &, const Inputs &in) {
+            PairGradients gradients = select_bwd(op, in.at(0), in.at(1), in.at(2));
+            return results(std::move(gradients.a), std::move(gradients.b));
           }};
 }
 
@@ -189,16 +187,16 @@ std::vector<Operation> elementwise_operations() {
        .budget = "the same bits",
        .cases = scale_cases,
        .wrong = wrong_elementwise<1>,
-       .run = [](const Case &c,
-                 const Inputs &in) { return outcome(scale(in.at(0), c.scalars.at(0))); }},
+       .call = [](const Case &c,
+                  const Inputs &in) { return results(scale(in.at(0), c.scalars.at(0))); }},
       {.name = "clamp",
        .rule = Rule::exact_either_zero,
        .budget = "the same bits, either zero",
        .cases = clamp_cases,
        .wrong = wrong_elementwise<1>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(clamp(in.at(0), c.scalars.at(0), c.scalars.at(1)));
+             return results(clamp(in.at(0), c.scalars.at(0), c.scalars.at(1)));
            }},
       exact_binary<TL_BINARY_ADD>("add"),
       exact_binary<TL_BINARY_SUB>("sub"),
@@ -215,32 +213,32 @@ std::vector<Operation> elementwise_operations() {
        .budget = "8 eps (1 + |x| (1 + |d|)) |g|, of each backend",
        .cases = bounded_cases<2>,
        .wrong = wrong_elementwise<2>,
-       .run = [](const Case &, const Inputs &in) { return outcome(gelu_bwd(in.at(0), in.at(1))); },
+       .call = [](const Case &, const Inputs &in) { return results(gelu_bwd(in.at(0), in.at(1))); },
        .bound = gelu_bwd_bound},
       {.name = "clamp_bwd",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = clamp_bwd_cases,
        .wrong = wrong_elementwise<2>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(clamp_bwd(in.at(0), in.at(1), c.scalars.at(0), c.scalars.at(1)));
+             return results(clamp_bwd(in.at(0), in.at(1), c.scalars.at(0), c.scalars.at(1)));
            }},
       {.name = "axpy",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = axpy_cases,
        .wrong = wrong_elementwise<2>,
-       .run = [](const Case &c,
-                 const Inputs &in) { return outcome(axpy(in.at(0), in.at(1), c.scalars.at(0))); }},
+       .call = [](const Case &c,
+                  const Inputs &in) { return results(axpy(in.at(0), in.at(1), c.scalars.at(0))); }},
       {.name = "scaled_prod_exp",
        .rule = Rule::bounded,
        .budget = "2 ulp of exp of the rounded product",
        .cases = scaled_prod_exp_cases,
        .wrong = wrong_elementwise<2>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(scaled_prod_exp(in.at(0), in.at(1), c.scalars.at(0)));
+             return results(scaled_prod_exp(in.at(0), in.at(1), c.scalars.at(0)));
            },
        .bound = two_ulps},
       selection_gradient<TL_SELECT_MAX_BWD>("max_bwd"),
@@ -250,7 +248,7 @@ std::vector<Operation> elementwise_operations() {
        .budget = "the same bits",
        .cases = adam_cases,
        .wrong = wrong_elementwise<4>,
-       .run = run_adam},
+       .call = run_adam},
   };
 }
 

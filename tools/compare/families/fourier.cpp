@@ -108,8 +108,8 @@ void wrong_transform(const Generator &generator) {
 using Transform = Buffer (*)(const Buffer &, std::uint64_t, std::uint64_t);
 
 template <Transform transform>
-Outcome run(const Case &c, const Inputs &in) {
-  return outcome(transform(in.at(0), c.dims.at(0), c.dims.at(1)));
+Results run(const Case &c, const Inputs &in) {
+  return results(transform(in.at(0), c.dims.at(0), c.dims.at(1)));
 }
 
 // All of the transform that an element belongs to.
@@ -130,7 +130,7 @@ Operation row(const char *name) {
           .budget = "4 eps (log2 n + 1) of the norm of each transform",
           .cases = is_inverse ? inverse_cases : transform_cases<false>,
           .wrong = wrong_transform<is_inverse>,
-          .run = run<transform>,
+          .call = run<transform>,
           .standard = fourier_standard,
           .terms = transform_terms,
           .shape = is_inverse ? spectrum_shape : signal_shape};

@@ -174,8 +174,8 @@ Buffer scatter_elements(const Case &c, const Inputs &in, const std::uint32_t *in
 using Call = Buffer (*)(const Case &, const Inputs &, const std::uint32_t *, std::uint64_t);
 
 template <Call call>
-Outcome run(const Case &c, const Inputs &in) {
-  return outcome(call(c, in, c.indices.data(), c.indices.size()));
+Results run(const Case &c, const Inputs &in) {
+  return results(call(c, in, c.indices.data(), c.indices.size()));
 }
 
 template <Call call, auto right>
@@ -238,7 +238,7 @@ std::vector<Operation> indexing_operations() {
        .budget = "the same bits",
        .cases = gather_cases,
        .wrong = wrong_gather,
-       .run = run<gather>,
+       .call = run<gather>,
        .terms = gather_source,
        .shape = gather_shape},
       {.name = "scatter_add",
@@ -246,7 +246,7 @@ std::vector<Operation> indexing_operations() {
        .budget = scatter_budget,
        .cases = scatter_element_cases,
        .wrong = wrong_indices<scatter_elements, right_element_scatter>,
-       .run = run<scatter_elements>,
+       .call = run<scatter_elements>,
        .standard = scatter_add_standard,
        .terms = scatter_terms,
        .shape = scatter_shape,
@@ -256,7 +256,7 @@ std::vector<Operation> indexing_operations() {
        .budget = scatter_budget,
        .cases = scatter_row_cases,
        .wrong = wrong_indices<scatter, right_scatter>,
-       .run = run<scatter>,
+       .call = run<scatter>,
        .standard = scatter_add_standard,
        .terms = scatter_terms,
        .shape = scatter_shape,

@@ -92,11 +92,11 @@ void wrong_distillation(const Generator &generator) {
   });
 }
 
-Outcome run_distillation(const Case &c, const Inputs &in) {
+Results run_distillation(const Case &c, const Inputs &in) {
   tl_buffer *out = nullptr;
   check(tl_distillation(in.at(0).get(), in.at(1).get(), c.dims.at(0), c.dims.at(1),
                         static_cast<std::uint32_t>(std::min<std::uint64_t>(c.number, 2)), &out));
-  return outcome(Buffer(out));
+  return results(Buffer(out));
 }
 
 Terms loss_terms(const Case &one, const Place &place) {
@@ -112,9 +112,9 @@ std::vector<Operation> loss_operations() {
        .budget = "(16 + 2 log2 n) eps sum|w|(|d| + 1) / rows",
        .cases = cross_entropy_cases,
        .wrong = wrong_loss,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(cross_entropy(in.at(0), in.at(1), c.dims.at(0), c.dims.at(1)));
+             return results(cross_entropy(in.at(0), in.at(1), c.dims.at(0), c.dims.at(1)));
            },
        .standard = cross_entropy_standard,
        .terms = loss_terms,
@@ -125,7 +125,7 @@ std::vector<Operation> loss_operations() {
                  "(q(6 + |s - max s| + 2 log2 cols) + p(6 + |t - max t| + 2 log2 cols)) / rows",
        .cases = distillation_cases,
        .wrong = wrong_distillation,
-       .run = run_distillation,
+       .call = run_distillation,
        .standard = distillation_standard,
        .terms = loss_terms,
        .shape = dims_shape},

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace torchlean::tools {
 namespace {
@@ -90,9 +91,9 @@ std::vector<double> values_of(const Array &array) {
   return values;
 }
 
-Outcome run_scaled(const Case &c, const Inputs &in) {
-  const ScaledProduct product = bmm_scaled(in.at(0), in.at(1), c.matmul, c.scalars.at(0));
-  return {{from_backend(product.values)}, product.replay};
+Results run_scaled(const Case &c, const Inputs &in) {
+  ScaledProduct product = bmm_scaled(in.at(0), in.at(1), c.matmul, c.scalars.at(0));
+  return {.buffers = {std::move(product.values)}, .replay = product.replay};
 }
 
 bool same_bits(const std::vector<double> &values, const Array &array) {
@@ -100,14 +101,14 @@ bool same_bits(const std::vector<double> &values, const Array &array) {
   return values.empty() || std::memcmp(values.data(), before.data(), 8 * values.size()) == 0;
 }
 
-Outcome run_dgemm(const Case &c, const Inputs &) {
+Results run_dgemm(const Case &c, const Inputs &) {
   const std::vector<double> a = values_of(c.inputs.at(0));
   const std::vector<double> b = values_of(c.inputs.at(1));
   const std::vector<double> product = dgemm(a, b, c.matmul.m, c.matmul.n, c.matmul.p);
   if (!same_bits(a, c.inputs[0]) || !same_bits(b, c.inputs[1])) {
     throw std::runtime_error("the call changed one of its host arrays");
   }
-  return {{from_values(TL_FLOAT64, product)}, false};
+  return {.arrays = {from_values(TL_FLOAT64, product)}};
 }
 
 void right_product(Case &one, Random &random) {
@@ -175,8 +176,8 @@ std::vector<Operation> matmul_operations() {
        .budget = "2 n eps sum|a||b| + n smallest subnormals",
        .cases = bmm_cases,
        .wrong = wrong_bmm,
-       .run = [](const Case &c,
-                 const Inputs &in) { return outcome(bmm(in.at(0), in.at(1), c.matmul)); },
+       .call = [](const Case &c,
+                  const Inputs &in) { return results(bmm(in.at(0), in.at(1), c.matmul)); },
        .bound = matmul_bound,
        .terms = matmul_terms,
        .shape = matmul_shape},
@@ -185,7 +186,7 @@ std::vector<Operation> matmul_operations() {
        .budget = "(2 n + 2) eps |s| sum|a||b|, of each backend",
        .cases = scaled_cases,
        .wrong = wrong_scaled,
-       .run = run_scaled,
+       .call = run_scaled,
        .bound = scaled_matmul_bound,
        .terms = matmul_terms,
        .shape = matmul_shape,
@@ -195,7 +196,7 @@ std::vector<Operation> matmul_operations() {
        .budget = "2 n eps sum|a||b| + n smallest subnormals",
        .cases = dgemm_cases,
        .wrong = wrong_dgemm,
-       .run = run_dgemm,
+       .call = run_dgemm,
        .bound = matmul_bound,
        .terms = matmul_terms,
        .shape = matmul_shape},

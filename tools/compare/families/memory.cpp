@@ -98,8 +98,8 @@ void random_cases(const Generator &generator, const std::vector<std::vector<doub
   }
 }
 
-Outcome run_upload(const Case &one, const Inputs &) {
-  return outcome(to_backend_as(one.inputs.at(0), one.dtype));
+Results run_upload(const Case &one, const Inputs &) {
+  return results(to_backend_as(one.inputs.at(0), one.dtype));
 }
 
 void right_word(Case &one, Random &random) {
@@ -192,7 +192,7 @@ std::vector<Operation> memory_operations() {
        .budget = "the same bits",
        .cases = length_cases,
        .wrong = wrong_creation<make_zeros>,
-       .run = [](const Case &c, const Inputs &) { return outcome(zeros(c.length, c.dtype)); },
+       .call = [](const Case &c, const Inputs &) { return results(zeros(c.length, c.dtype)); },
        .shape = length_shape,
        .needs_proof = false},
       {.name = "full",
@@ -200,16 +200,16 @@ std::vector<Operation> memory_operations() {
        .budget = "the same bits",
        .cases = full_cases,
        .wrong = wrong_creation<make_full>,
-       .run = [](const Case &c,
-                 const Inputs &) { return outcome(full(c.length, c.scalars.at(0), c.dtype)); },
+       .call = [](const Case &c,
+                  const Inputs &) { return results(full(c.length, c.scalars.at(0), c.dtype)); },
        .shape = length_shape},
       {.name = "zeros_like",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
        .wrong = wrong_zeros_like,
-       .run = [](const Case &c,
-                 const Inputs &in) { return outcome(zeros_like(in.at(0), c.number)); },
+       .call = [](const Case &c,
+                  const Inputs &in) { return results(zeros_like(in.at(0), c.number)); },
        .shape = counted_shape,
        .needs_proof = false},
       {.name = "copy",
@@ -217,51 +217,52 @@ std::vector<Operation> memory_operations() {
        .budget = "the same bits",
        .cases = word_cases,
        .wrong = wrong_copies,
-       .run = [](const Case &, const Inputs &in) { return outcome(copy(in.at(0))); }},
+       .call = [](const Case &, const Inputs &in) { return results(copy(in.at(0))); }},
       {.name = "duplicate",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
        .wrong = wrong_copies,
-       .run =
+       .call =
            [](const Case &, const Inputs &in) {
-             const std::pair<Buffer, Buffer> copies = duplicate(in.at(0));
-             return outcome(copies.first, copies.second);
+             std::pair<Buffer, Buffer> copies = duplicate(in.at(0));
+             return results(std::move(copies.first), std::move(copies.second));
            }},
       {.name = "upload",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = transfer_cases,
        .wrong = wrong_upload,
-       .run = run_upload},
+       .call = run_upload},
       {.name = "download",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = transfer_cases,
        .wrong = wrong_download,
-
-       .run = [](const Case &c, const Inputs &in) -> Outcome {
-         return {{from_backend_as(in.at(0), c.other_dtype)}, false};
+       .call = [](const Case &c, const Inputs &in) -> Results {
+         return {.arrays = {from_backend_as(in.at(0), c.other_dtype)}};
        }},
       {.name = "upload_encoded",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
        .wrong = wrong_encoded_upload,
-       .run = [](const Case &c, const Inputs &) { return outcome(to_backend(c.inputs.at(0))); }},
+       .call = [](const Case &c, const Inputs &) { return results(to_backend(c.inputs.at(0))); }},
       {.name = "download_encoded",
        .rule = Rule::bits,
        .budget = "the same bits",
        .cases = word_cases,
        .wrong = wrong_encoded_download,
-       .run = [](const Case &, const Inputs &in) { return outcome(in.at(0)); }},
+       .call = [](const Case &, const Inputs &in) -> Results {
+         return {.arrays = {from_backend(in.at(0))}};
+       }},
       {.name = "rand_uniform",
        .rule = Rule::exact,
        .budget = "the same bits",
        .cases = [](const Generator &g) { random_cases(g, {{}}); },
        .wrong = wrong_creation<make_uniform>,
-       .run = [](const Case &c,
-                 const Inputs &) { return outcome(rand_uniform(c.length, c.number, c.dtype)); },
+       .call = [](const Case &c,
+                  const Inputs &) { return results(rand_uniform(c.length, c.number, c.dtype)); },
        .shape = length_shape},
       {.name = "rand_normal",
        .rule = Rule::bounded,
@@ -271,9 +272,9 @@ std::vector<Operation> memory_operations() {
              random_cases(g, {{0, 1}, {3, 0.5}, {-1e5, 0}});
            },
        .wrong = wrong_creation<make_normal>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &) {
-             return outcome(
+             return results(
                  rand_normal(c.length, c.scalars.at(0), c.scalars.at(1), c.number, c.dtype));
            },
        .bound = rand_normal_bound,
@@ -286,9 +287,9 @@ std::vector<Operation> memory_operations() {
              random_cases(g, {{0.3}, {0.5}, {0}, {1}, {-1}, {2}, {0.999999999}, {std::nan("")}});
            },
        .wrong = wrong_creation<make_mask>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &) {
-             return outcome(bernoulli_mask(c.length, c.scalars.at(0), c.number, c.dtype));
+             return results(bernoulli_mask(c.length, c.scalars.at(0), c.number, c.dtype));
            },
        .shape = length_shape},
   };

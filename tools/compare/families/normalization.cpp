@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <utility>
 
 namespace torchlean::tools {
 namespace {
@@ -183,20 +184,20 @@ void wrong_layer_norm_bwd(const Generator &generator) {
   refuse_no_rows_and_cols(generator, right);
 }
 
-Outcome run_layer_norm(const Case &c, const Inputs &in) {
-  const LayerNorm norm =
+Results run_layer_norm(const Case &c, const Inputs &in) {
+  LayerNorm norm =
       layer_norm_fwd(in.at(0), in.at(1), in.at(2), c.dims.at(0), c.dims.at(1), c.scalars.at(0));
-  return outcome(norm.out, norm.normalized, norm.inv_std);
+  return results(std::move(norm.out), std::move(norm.normalized), std::move(norm.inv_std));
 }
 
-Outcome run_layer_norm_bwd(const Case &c, const Inputs &in) {
+Results run_layer_norm_bwd(const Case &c, const Inputs &in) {
   tl_buffer *dx = nullptr;
   tl_buffer *dgamma = nullptr;
   tl_buffer *dbeta = nullptr;
   check(tl_layer_norm_bwd(in.at(0).get(), in.at(1).get(), in.at(2).get(), in.at(3).get(),
                           c.dims.at(0), c.dims.at(1), c.scalars.at(0), c.scalars.at(1), &dx,
                           &dgamma, &dbeta));
-  return outcome(Buffer(dx), Buffer(dgamma), Buffer(dbeta));
+  return results(Buffer(dx), Buffer(dgamma), Buffer(dbeta));
 }
 
 // The row of a (rows, cols) output, the column's gamma and beta.
@@ -251,8 +252,8 @@ std::vector<Operation> normalization_operations() {
        .budget = softmax_budget,
        .cases = softmax_cases,
        .wrong = wrong_axis,
-       .run = [](const Case &c,
-                 const Inputs &in) { return outcome(softmax(in.at(0), c.dims, c.number)); },
+       .call = [](const Case &c,
+                  const Inputs &in) { return results(softmax(in.at(0), c.dims, c.number)); },
        .standard = softmax_standard,
        .terms = softmax_terms,
        .shape = dims_shape},
@@ -261,9 +262,9 @@ std::vector<Operation> normalization_operations() {
        .budget = softmax_budget,
        .cases = masked_softmax_cases,
        .wrong = wrong_masked_softmax,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(
+             return results(
                  hard_masked_softmax_by_row(in.at(0), in.at(1), c.dims.at(0), c.dims.at(1)));
            },
        .standard = masked_softmax_standard,
@@ -274,7 +275,7 @@ std::vector<Operation> normalization_operations() {
                  "(1 + max|x| invStd) times 1 + |normalized|, invStd",
        .cases = layer_norm_cases,
        .wrong = wrong_layer_norm,
-       .run = run_layer_norm,
+       .call = run_layer_norm,
        .standard = layer_norm_standard,
        .terms = layer_norm_terms,
        .shape = layer_norm_shape},
@@ -284,7 +285,7 @@ std::vector<Operation> normalization_operations() {
                  "sum|dh normalized|) |invStd invCols|; dGamma, dBeta: as sums over the rows",
        .cases = layer_norm_bwd_cases,
        .wrong = wrong_layer_norm_bwd,
-       .run = run_layer_norm_bwd,
+       .call = run_layer_norm_bwd,
        .standard = layer_norm_bwd_standard,
        .terms = layer_norm_bwd_terms,
        .shape = layer_norm_bwd_shape},

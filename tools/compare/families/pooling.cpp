@@ -140,8 +140,8 @@ void smooth_cases(const Generator &generator) {
 // ---- Calls -------------------------------------------------------------------------------------
 
 template <Buffer (*call)(const Buffer &, const Windows &, std::uint64_t)>
-Outcome run_one(const Case &c, const Inputs &in) {
-  return outcome(call(in.at(0), windows_of(c.windows), c.windows.in_channels));
+Results run_one(const Case &c, const Inputs &in) {
+  return results(call(in.at(0), windows_of(c.windows), c.windows.in_channels));
 }
 
 // ---- Wrong arguments ---------------------------------------------------------------------------
@@ -189,7 +189,7 @@ std::vector<Operation> pooling_operations() {
        .budget = "the same bits",
        .cases = maxpool_cases,
        .wrong = wrong_pool<Operands::input>,
-       .run = run_one<maxpool_fwd>,
+       .call = run_one<maxpool_fwd>,
        .terms = pool_terms,
        .shape = pool_shape},
       {.name = "maxpool_bwd",
@@ -197,9 +197,9 @@ std::vector<Operation> pooling_operations() {
        .budget = "a sum of as many terms as windows that the entry wins; one: the same bits",
        .cases = maxpool_bwd_cases,
        .wrong = wrong_pool<Operands::both>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(
+             return results(
                  maxpool_bwd(in.at(0), in.at(1), windows_of(c.windows), c.windows.in_channels));
            },
        .standard = maxpool_bwd_standard,
@@ -210,7 +210,7 @@ std::vector<Operation> pooling_operations() {
        .budget = "2 N eps sum|x| / window volume, N entries in the window",
        .cases = avgpool_cases,
        .wrong = wrong_pool<Operands::input>,
-       .run = run_one<avgpool_fwd>,
+       .call = run_one<avgpool_fwd>,
        .standard = avgpool_standard,
        .terms = pool_terms,
        .shape = pool_shape},
@@ -219,7 +219,7 @@ std::vector<Operation> pooling_operations() {
        .budget = "2 N eps sum|g| / window volume, N windows over the entry",
        .cases = avgpool_bwd_cases,
        .wrong = wrong_pool<Operands::gradient>,
-       .run = run_one<avgpool_bwd>,
+       .call = run_one<avgpool_bwd>,
        .standard = avgpool_bwd_standard,
        .terms = pool_bwd_terms,
        .shape = avgpool_bwd_shape},
@@ -228,9 +228,9 @@ std::vector<Operation> pooling_operations() {
        .budget = "eps (2 |x*| + (8 + 2 log2 N) (1 + ln N) / |beta|), x* the pivot of N entries",
        .cases = smooth_cases<Operands::input>,
        .wrong = wrong_smooth<Operands::input>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(smooth_maxpool_fwd(in.at(0), c.scalars.at(0), windows_of(c.windows),
+             return results(smooth_maxpool_fwd(in.at(0), c.scalars.at(0), windows_of(c.windows),
                                                c.windows.in_channels));
            },
        .standard = smooth_maxpool_standard,
@@ -241,9 +241,9 @@ std::vector<Operation> pooling_operations() {
        .budget = "each weight relative (4 + |beta (x - x*)| + 2 log2 N) eps, then as a sum",
        .cases = smooth_cases<Operands::both>,
        .wrong = wrong_smooth<Operands::both>,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(smooth_maxpool_bwd(in.at(0), in.at(1), c.scalars.at(0),
+             return results(smooth_maxpool_bwd(in.at(0), in.at(1), c.scalars.at(0),
                                                windows_of(c.windows), c.windows.in_channels));
            },
        .standard = smooth_maxpool_bwd_standard,

@@ -135,7 +135,7 @@ std::vector<Operation> reduction_operations() {
        .budget = sum_budget,
        .cases = total_cases,
        .wrong = wrong_elementwise<1>,
-       .run = [](const Case &, const Inputs &in) { return outcome(reduce_sum(in.at(0))); },
+       .call = [](const Case &, const Inputs &in) { return results(reduce_sum(in.at(0))); },
        .bound = sum_bound<whole_input>,
        .terms = whole_input,
        .is_reproducible = true},
@@ -144,7 +144,7 @@ std::vector<Operation> reduction_operations() {
        .budget = "(8 max(1, log2 n) + 2) eps sum|x| / n",
        .cases = total_cases,
        .wrong = wrong_elementwise<1>,
-       .run = [](const Case &, const Inputs &in) { return outcome(reduce_mean(in.at(0))); },
+       .call = [](const Case &, const Inputs &in) { return results(reduce_mean(in.at(0))); },
        .bound = mean_bound,
        .terms = whole_input,
        .is_reproducible = true},
@@ -153,9 +153,9 @@ std::vector<Operation> reduction_operations() {
        .budget = sum_budget,
        .cases = matrix_cases<sum_kinds>,
        .wrong = wrong_matrix,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(reduce_sum_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
+             return results(reduce_sum_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
        .bound = sum_bound<row_terms>,
        .terms = row_terms,
@@ -166,8 +166,10 @@ std::vector<Operation> reduction_operations() {
        .budget = sum_budget,
        .cases = axis_cases,
        .wrong = wrong_sum_axis,
-       .run = [](const Case &c,
-                 const Inputs &in) { return outcome(reduce_sum_axis(in.at(0), c.dims, c.number)); },
+       .call =
+           [](const Case &c, const Inputs &in) {
+             return results(reduce_sum_axis(in.at(0), c.dims, c.number));
+           },
        .bound = sum_bound<axis_terms>,
        .terms = axis_terms,
        .shape = dims_shape,
@@ -177,9 +179,9 @@ std::vector<Operation> reduction_operations() {
        .budget = sum_budget,
        .cases = adjoint_cases,
        .wrong = wrong_adjoint,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(reduce_from_broadcast(in.at(0), c.dims, c.out_dims, c.axis_map));
+             return results(reduce_from_broadcast(in.at(0), c.dims, c.out_dims, c.axis_map));
            },
        .bound = sum_bound<broadcast_terms>,
        .terms = broadcast_terms,
@@ -190,9 +192,9 @@ std::vector<Operation> reduction_operations() {
        .budget = "the same bits, either zero",
        .cases = matrix_cases<order_kinds>,
        .wrong = wrong_matrix,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(reduce_max_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
+             return results(reduce_max_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
        .terms = row_terms,
        .shape = dims_shape},
@@ -201,9 +203,9 @@ std::vector<Operation> reduction_operations() {
        .budget = "the same bits, either zero",
        .cases = matrix_cases<order_kinds>,
        .wrong = wrong_matrix,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(reduce_max_by_column(in.at(0), c.dims.at(0), c.dims.at(1)));
+             return results(reduce_max_by_column(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
        .terms = column_terms,
        .shape = dims_shape},
@@ -212,9 +214,9 @@ std::vector<Operation> reduction_operations() {
        .budget = "the same bits",
        .cases = matrix_cases<order_kinds>,
        .wrong = wrong_matrix,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(first_max_mask_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
+             return results(first_max_mask_by_row(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
        .terms = own_row_terms,
        .shape = dims_shape},
@@ -223,9 +225,9 @@ std::vector<Operation> reduction_operations() {
        .budget = "the same bits",
        .cases = top_k_cases,
        .wrong = wrong_matrix,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(top_k_mask_by_row(in.at(0), c.dims.at(0), c.dims.at(1), c.number));
+             return results(top_k_mask_by_row(in.at(0), c.dims.at(0), c.dims.at(1), c.number));
            },
        .terms = own_row_terms,
        .shape = dims_shape},

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace torchlean::tools {
 namespace {
 
@@ -107,15 +109,16 @@ using Backward = ScanGradients (*)(const Buffer &, const Buffer &, const Buffer 
                                    const Buffer &, const Buffer &, std::uint64_t, std::uint64_t);
 
 template <Forward forward>
-Outcome run(const Case &c, const Inputs &in) {
-  return outcome(forward(in.at(0), in.at(1), in.at(2), in.at(3), c.dims.at(0), c.dims.at(1)));
+Results run(const Case &c, const Inputs &in) {
+  return results(forward(in.at(0), in.at(1), in.at(2), in.at(3), c.dims.at(0), c.dims.at(1)));
 }
 
 template <Backward backward>
-Outcome run(const Case &c, const Inputs &in) {
-  const ScanGradients gradients = backward(in.at(0), in.at(1), in.at(2), in.at(3), in.at(4),
-                                           in.at(5), c.dims.at(0), c.dims.at(1));
-  return outcome(gradients.a, gradients.b, gradients.x, gradients.h0);
+Results run(const Case &c, const Inputs &in) {
+  ScanGradients gradients = backward(in.at(0), in.at(1), in.at(2), in.at(3), in.at(4), in.at(5),
+                                     c.dims.at(0), c.dims.at(1));
+  return results(std::move(gradients.a), std::move(gradients.b), std::move(gradients.x),
+                 std::move(gradients.h0));
 }
 
 // What meets at the element's step, or at the first step of its state.
@@ -143,7 +146,7 @@ Operation forward_row(const char *name) {
           .budget = budget,
           .cases = scan_cases<is_varying, false>,
           .wrong = wrong_scan<is_varying, false>,
-          .run = run<forward>,
+          .call = run<forward>,
           .standard = scan_standard,
           .terms = scan_terms,
           .shape = is_varying ? varying_scan_shape : scan_shape};
@@ -156,7 +159,7 @@ Operation backward_row(const char *name) {
           .budget = is_varying ? budget : constant_gradient_budget,
           .cases = scan_cases<is_varying, true>,
           .wrong = wrong_scan<is_varying, true>,
-          .run = run<backward>,
+          .call = run<backward>,
           .standard = scan_bwd_standard,
           .terms = scan_terms,
           .shape = is_varying ? varying_scan_shape : scan_shape};

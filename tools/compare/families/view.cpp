@@ -208,7 +208,7 @@ std::vector<Operation> view_operations() {
        .budget = "the same bits",
        .cases = concat_cases,
        .wrong = wrong_concat,
-       .run = [](const Case &, const Inputs &in) { return outcome(concat(in.at(0), in.at(1))); },
+       .call = [](const Case &, const Inputs &in) { return results(concat(in.at(0), in.at(1))); },
        .terms = concat_source,
        .shape = concatenated_shape},
       {.name = "slice1d",
@@ -216,8 +216,8 @@ std::vector<Operation> view_operations() {
        .budget = "the same bits",
        .cases = slice_cases,
        .wrong = wrong_slice,
-       .run = [](const Case &c,
-                 const Inputs &in) { return outcome(slice(in.at(0), c.number, c.length)); },
+       .call = [](const Case &c,
+                  const Inputs &in) { return results(slice(in.at(0), c.number, c.length)); },
        .terms = slice_source,
        .shape = slice_shape},
       {.name = "broadcast_vec_to_cols",
@@ -225,9 +225,9 @@ std::vector<Operation> view_operations() {
        .budget = "the same bits",
        .cases = column_broadcast_cases,
        .wrong = wrong_column_broadcast,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(broadcast_vec_to_cols(in.at(0), c.dims.at(0), c.dims.at(1)));
+             return results(broadcast_vec_to_cols(in.at(0), c.dims.at(0), c.dims.at(1)));
            },
        .terms = column_source,
        .shape = row_vector_shape},
@@ -236,9 +236,9 @@ std::vector<Operation> view_operations() {
        .budget = "the same bits",
        .cases = broadcast_cases,
        .wrong = wrong_broadcast,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(broadcast_to(in.at(0), c.dims, c.out_dims, c.axis_map));
+             return results(broadcast_to(in.at(0), c.dims, c.out_dims, c.axis_map));
            },
        .terms = broadcast_source,
        .shape = broadcast_shape},
@@ -247,9 +247,9 @@ std::vector<Operation> view_operations() {
        .budget = "the same bits",
        .cases = swap_cases,
        .wrong = wrong_swap,
-       .run =
+       .call =
            [](const Case &c, const Inputs &in) {
-             return outcome(swap_adjacent_at_depth(in.at(0), c.dims, c.number));
+             return results(swap_adjacent_at_depth(in.at(0), c.dims, c.number));
            },
        .terms = swap_source,
        .shape = dims_shape},

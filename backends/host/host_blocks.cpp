@@ -1,16 +1,49 @@
 // Blocks of the core's host memory, large ones of which are kept when they are freed.
 #include "host_blocks.hpp"
 
-#include "libtorch.hpp"
+#include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
 
-namespace torchlean::libtorch {
+#include <algorithm>
+#include <charconv>
+#include <new>
+#include <string_view>
+
+namespace torchlean {
+namespace {
+
+// Asks for pages of 2 MiB inside a block where there is room for some: fewer faults when it is
+// written first, fewer misses in the table of pages ever after. A hint; nothing hangs on it.
+void prefer_huge_pages(void *block, size_t bytes) {
+  constexpr uintptr_t huge = uintptr_t{2} << 20;
+  const auto start = (reinterpret_cast<uintptr_t>(block) + huge - 1) / huge * huge;
+  const auto end = (reinterpret_cast<uintptr_t>(block) + bytes) / huge * huge;
+  if (start < end)
+    static_cast<void>(madvise(reinterpret_cast<void *>(start), end - start, MADV_HUGEPAGE));
+}
+
+}  // namespace
+
+uint64_t host_cache_limit(const tl_host &host) {
+  const auto option = [&](const char *name) {
+    const char *const value = host.option(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  uint64_t mebibytes = 0;
+  const std::string_view limit = option("TORCHLEAN_HOST_CACHE");
+  if (option("TORCHLEAN_GUARD") != "1")
+    std::from_chars(limit.data(), limit.data() + limit.size(), mebibytes);
+  return mebibytes << 20;
+}
 
 void *HostBlocks::alloc(size_t bytes) {
   if (void *const kept = take(bytes)) return kept;
-  void *block = host->alloc(bytes);
+  void *block = host_.alloc(bytes);
   // What is kept must never be the reason that a result finds no memory.
-  if (block == nullptr && trim()) block = host->alloc(bytes);
-  if (block != nullptr) reserved_.add(bytes);
+  if (block == nullptr && trim()) block = host_.alloc(bytes);
+  if (block == nullptr) return nullptr;
+  reserved_.add(bytes);
+  prefer_huge_pages(block, bytes);
   return block;
 }
 
@@ -22,8 +55,7 @@ void HostBlocks::free(void *block, size_t bytes) noexcept {
   }
 }
 
-// Sizes recur. A block of a similar size would do, too, but then a result could take more of the
-// memory fraction than it needs.
+// Sizes recur, and a larger block would take more of the memory fraction than a result needs.
 void *HostBlocks::take(size_t bytes) {
   if (bytes < smallest_kept) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -34,6 +66,7 @@ void *HostBlocks::take(size_t bytes) {
   void *const block = found->block;
   kept_.erase(std::next(found).base());
   kept_bytes_ -= bytes;
+  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
   return block;
 }
 
@@ -43,6 +76,7 @@ bool HostBlocks::keep(void *block, size_t bytes) noexcept {
     const std::lock_guard lock(mutex_);
     kept_.push_back({block, bytes});
     kept_bytes_ += bytes;
+    ASAN_POISON_MEMORY_REGION(block, bytes);  // nobody may use it meanwhile
     return true;
   } catch (const std::bad_alloc &) {
     return false;
@@ -61,13 +95,14 @@ size_t HostBlocks::free_down_to(uint64_t bytes) noexcept {
       kept_.erase(kept_.begin());
       kept_bytes_ -= oldest.bytes;
     }
+    ASAN_UNPOISON_MEMORY_REGION(oldest.block, oldest.bytes);
     give_back(oldest.block, oldest.bytes);
   }
 }
 
 void HostBlocks::give_back(void *block, size_t bytes) noexcept {
-  host->free(block, bytes);
+  host_.free(block, bytes);
   reserved_.subtract(bytes);
 }
 
-}  // namespace torchlean::libtorch
+}  // namespace torchlean

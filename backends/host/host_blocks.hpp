@@ -1,7 +1,9 @@
-// Blocks of the core's host memory. Large ones are kept when they are freed, for the next of the
-// same size: a fresh block costs a page fault for each page that is written, which takes longer
-// than most computations.
+// Blocks of the core's host memory, for backends that compute on the host. Large ones are kept when
+// they are freed, for the next of the same size: a fresh block costs a page fault for each page
+// that is written, which takes longer than most computations.
 #pragma once
+
+#include <torchlean/backend.h>
 
 #include <atomic>
 #include <cstddef>
@@ -9,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-namespace torchlean::libtorch {
+namespace torchlean {
 
 // A number of bytes, and the most there ever were.
 class Gauge {
@@ -30,14 +32,18 @@ class Gauge {
   std::atomic<uint64_t> peak_{0};
 };
 
+// The bytes that TORCHLEAN_HOST_CACHE lets a backend keep; none under the guard, which is to see
+// every block.
+uint64_t host_cache_limit(const tl_host &host);
+
 // Any thread may call.
 class HostBlocks {
  public:
-  // Smaller blocks the C library itself reuses well.
+  // Smaller blocks are not kept here.
   static constexpr size_t smallest_kept = size_t{1} << 20;
 
   // Keeps at most `limit` bytes.
-  explicit HostBlocks(uint64_t limit) : limit_(limit) {}
+  HostBlocks(const tl_host &host, uint64_t limit) : host_(host), limit_(limit) {}
 
   // NULL where the host has none, even after everything that is kept went back to it.
   void *alloc(size_t bytes);
@@ -60,6 +66,7 @@ class HostBlocks {
   size_t free_down_to(uint64_t bytes) noexcept;
   void give_back(void *block, size_t bytes) noexcept;
 
+  const tl_host &host_;
   const uint64_t limit_;
   Gauge reserved_;
   std::mutex mutex_;
@@ -67,4 +74,4 @@ class HostBlocks {
   uint64_t kept_bytes_ = 0;
 };
 
-}  // namespace torchlean::libtorch
+}  // namespace torchlean

@@ -1,0 +1,346 @@
+// exp_of, log_of, log1p_of, sin_of, cos_of, tanh_of: float and double, within 2 ulp, by the same
+// steps on every target, so that a result depends on its argument alone (docs/cpu.md has the
+// errors found). Special values as C99 Annex F.
+//
+// Every step is one rounded operation or a fused multiply-add (simd-inl.h's, never Highway's).
+//
+// Included once per target, like Highway's own headers.
+#if defined(TORCHLEAN_CPU_ELEMENTARY_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TORCHLEAN_CPU_ELEMENTARY_INL
+#undef TORCHLEAN_CPU_ELEMENTARY_INL
+#else
+#define TORCHLEAN_CPU_ELEMENTARY_INL
+#endif
+
+#include "angle.hpp"
+#include "elementary_constants.hpp"
+#include "simd-inl.h"
+
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace torchlean::cpu::HWY_NAMESPACE {
+
+template <class D>
+using ConstantsOf = ElementaryConstants<hn::TFromD<D>>;
+
+// ---- Building blocks ----------------------------------------------------------------------------
+
+// c[0] + c[1] x + c[2] x^2 + ...
+template <size_t size, class D, class T, size_t count>
+HWY_INLINE hn::Vec<D> horner_from(D d, hn::Vec<D> x, const T (&c)[count]) {
+  if constexpr (size == count - 1) {
+    return hn::Set(d, c[size]);
+  } else {
+    return fma(horner_from<size + 1>(d, x, c), x, hn::Set(d, c[size]));
+  }
+}
+
+template <class D, class T, size_t count>
+HWY_INLINE hn::Vec<D> horner(D d, hn::Vec<D> x, const T (&c)[count]) {
+  return horner_from<0>(d, x, c);
+}
+
+// x, but at most `highest`; NaN stays.
+template <class D>
+HWY_INLINE hn::Vec<D> at_most(D d, hn::TFromD<D> highest, hn::Vec<D> x) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::Min(hn::Set(d, highest), x);  // the second of two where one is NaN
+#else
+  const auto limit = hn::Set(d, highest);
+  return hn::IfThenElse(hn::Lt(limit, x), limit, x);
+#endif
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> at_least(D d, hn::TFromD<D> lowest, hn::Vec<D> x) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::Max(hn::Set(d, lowest), x);
+#else
+  const auto limit = hn::Set(d, lowest);
+  return hn::IfThenElse(hn::Gt(limit, x), limit, x);
+#endif
+}
+
+// 2^n for a normal result, from n + to_integer.
+template <class D>
+HWY_INLINE hn::Vec<D> power_of_two(D d, hn::Vec<D> shifted) {
+  using C = ConstantsOf<D>;
+  const hn::RebindToUnsigned<D> du;
+  const auto exponent = hn::Add(hn::BitCast(du, shifted), hn::Set(du, typename C::Bits{C::bias}));
+  return hn::BitCast(d, hn::ShiftLeft<C::mantissa_bits>(exponent));
+}
+
+// p * 2^n, rounded once, for 0.5 < p < 2 and an integer n whose half is a normal exponent.
+template <class D>
+HWY_INLINE hn::Vec<D> scaled(D d, hn::Vec<D> p, hn::Vec<D> n) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
+    return hn::Vec<D>{_mm512_scalef_ps(p.raw, n.raw)};
+  } else {
+    return hn::Vec<D>{_mm512_scalef_pd(p.raw, n.raw)};
+  }
+#else
+  const auto to_integer = hn::Set(d, ConstantsOf<D>::to_integer);
+  const auto half = fma(n, hn::Set(d, hn::TFromD<D>(0.5)), to_integer);
+  const auto rest = hn::Add(hn::Sub(n, hn::Sub(half, to_integer)), to_integer);
+  return hn::Mul(hn::Mul(p, power_of_two(d, half)), power_of_two(d, rest));
+#endif
+}
+
+// ---- Exponential --------------------------------------------------------------------------------
+
+// x = n ln 2 + r; shifted = n + to_integer. |x| small enough for n to fit.
+template <class V>
+struct ReducedExp {
+  V shifted;
+  V n;
+  V r;
+};
+
+template <class D>
+HWY_INLINE ReducedExp<hn::Vec<D>> reduced_exp(D d, hn::Vec<D> x) {
+  using C = ConstantsOf<D>;
+  const auto to_integer = hn::Set(d, C::to_integer);
+  const auto shifted = fma(x, hn::Set(d, C::log2_e), to_integer);
+  const auto n = hn::Sub(shifted, to_integer);
+  const auto above = fma(n, hn::Set(d, -C::ln2_hi), x);
+  return {shifted, n, fma(n, hn::Set(d, -C::ln2_lo), above)};
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> exp_of(D d, hn::Vec<D> x) {
+  using C = ConstantsOf<D>;
+  const auto e = reduced_exp(d, at_least(d, C::exp_lowest, at_most(d, C::exp_highest, x)));
+  const auto tail = fma(hn::Mul(e.r, e.r), horner(d, e.r, C::exp_q), e.r);
+  return scaled(d, hn::Add(tail, hn::Set(d, hn::TFromD<D>(1))), e.n);
+}
+
+// ---- Logarithm ----------------------------------------------------------------------------------
+
+// x = 2^k (1 + f), sqrt(1/2) <= 1 + f <= sqrt(2).
+template <class V>
+struct Decomposed {
+  V k;
+  V f;
+};
+
+// x positive and finite; subnormal only where may_be_subnormal.
+template <bool may_be_subnormal, class D>
+HWY_INLINE Decomposed<hn::Vec<D>> decomposed(D d, hn::Vec<D> x) {
+  using C = ConstantsOf<D>;
+  using T = hn::TFromD<D>;
+  using Bits = typename C::Bits;
+  const hn::RebindToUnsigned<D> du;
+  constexpr T two_to_mantissa = T(Bits{1} << C::mantissa_bits);
+  constexpr Bits one = Bits{C::bias} << C::mantissa_bits;
+  auto excess = hn::Set(d, two_to_mantissa + T(C::bias));  // of the exponent as it is read below
+  if constexpr (may_be_subnormal) {
+    const auto is_small = hn::Lt(x, hn::Set(d, std::numeric_limits<T>::min()));
+    x = hn::IfThenElse(is_small, hn::Mul(x, hn::Set(d, two_to_mantissa)), x);
+    excess = hn::IfThenElse(is_small, hn::Set(d, two_to_mantissa + T(C::bias + C::mantissa_bits)),
+                            excess);
+  }
+  const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, one - C::sqrt_half));
+  const auto exponent = hn::ShiftRight<C::mantissa_bits>(bits);
+  // 2^mantissa_bits + exponent, as its mantissa is the integer.
+  const auto read = hn::BitCast(d, hn::Or(exponent, hn::BitCast(du, hn::Set(d, two_to_mantissa))));
+  const auto mantissa = hn::And(bits, hn::Set(du, (Bits{1} << C::mantissa_bits) - 1));
+  const auto significand = hn::BitCast(d, hn::Add(mantissa, hn::Set(du, C::sqrt_half)));
+  return {hn::Sub(read, excess), hn::Sub(significand, hn::Set(d, T(1)))};
+}
+
+// k ln 2 + log(1 + f) + correction, which is far below f or below 1.
+template <class D>
+HWY_INLINE hn::Vec<D> log_of_parts(D d, Decomposed<hn::Vec<D>> parts, hn::Vec<D> correction) {
+  using C = ConstantsOf<D>;
+  using T = hn::TFromD<D>;
+  const auto f = parts.f;
+  const auto s = hn::Div(f, hn::Add(f, hn::Set(d, T(2))));
+  const auto z = hn::Mul(s, s);
+  const auto half_square = hn::Mul(hn::Mul(f, hn::Set(d, T(0.5))), f);
+  // 2 s + s z q = f - (half_square - s (half_square + z q))
+  const auto inner = fma(z, horner(d, z, C::log_q), half_square);
+  const auto low = fma(parts.k, hn::Set(d, C::ln2_lo), correction);
+  const auto subtracted = hn::Sub(hn::Sub(half_square, fma(s, inner, low)), f);
+  return hn::Sub(hn::Mul(parts.k, hn::Set(d, C::ln2_hi)), subtracted);
+}
+
+// What log is outside (0, infinity), given x - 0, and log1p outside (-1, infinity), given x + 1.
+template <class D>
+HWY_INLINE hn::Vec<D> log_outside(D d, hn::Vec<D> x) {
+  using Limits = std::numeric_limits<hn::TFromD<D>>;
+  const auto zero = hn::Zero(d);
+  const auto not_positive = hn::IfThenElse(hn::Eq(x, zero), hn::Set(d, -Limits::infinity()),
+                                           hn::Set(d, Limits::quiet_NaN()));
+  return hn::IfThenElse(hn::Le(x, zero), not_positive, x);  // infinity and NaN
+}
+
+template <class D>
+HWY_INLINE hn::Mask<D> is_between(D d, hn::Vec<D> x, hn::TFromD<D> low, hn::TFromD<D> high) {
+  return hn::And(hn::Gt(x, hn::Set(d, low)), hn::Lt(x, hn::Set(d, high)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> log_of(D d, hn::Vec<D> x) {
+  using T = hn::TFromD<D>;
+  const auto y = log_of_parts(d, decomposed<true>(d, x), hn::Zero(d));
+  const auto is_inside = is_between(d, x, T(0), std::numeric_limits<T>::infinity());
+  return hn::IfThenElse(is_inside, y, log_outside(d, x));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> log1p_of(D d, hn::Vec<D> x) {
+  using C = ConstantsOf<D>;
+  using T = hn::TFromD<D>;
+  const auto one = hn::Set(d, T(1));
+  // 1 + x = sum + rest exactly (Knuth), and log(sum + rest) = log(sum) + rest / sum + ...
+  const auto sum = hn::Add(one, x);
+  const auto of_x = hn::Sub(sum, one);
+  const auto rest = hn::Add(hn::Sub(one, hn::Sub(sum, of_x)), hn::Sub(x, of_x));
+  const auto y = log_of_parts(d, decomposed<false>(d, sum), hn::Div(rest, sum));
+  const auto is_inside = is_between(d, x, T(-1), std::numeric_limits<T>::infinity());
+  const auto is_tiny = hn::Lt(hn::Abs(x), hn::Set(d, C::log1p_keeps));
+  return hn::IfThenElse(is_tiny, x, hn::IfThenElse(is_inside, y, log_outside(d, sum)));
+}
+
+// ---- Hyperbolic tangent -------------------------------------------------------------------------
+
+// float: E / (E + 2) with E = e^(2|x|) - 1, or a polynomial where the sum would lose too much.
+template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == sizeof(float)> * = nullptr>
+HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
+  using C = ConstantsOf<D>;
+  const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
+  const auto e = reduced_exp(d, hn::Add(a, a));
+  const auto fraction = fma(hn::Mul(e.r, e.r), horner(d, e.r, C::exp_q), e.r);
+  const auto power = power_of_two(d, e.shifted);
+  const auto numerator = fma(power, fraction, hn::Sub(power, hn::Set(d, 1.0F)));
+  const auto quotient = hn::Div(numerator, hn::Add(numerator, hn::Set(d, 2.0F)));
+  const auto z = hn::Mul(a, a);
+  const auto series = fma(hn::Mul(a, z), horner(d, z, C::tanh_q), a);
+  const auto is_small = hn::Lt(a, hn::Set(d, C::tanh_series_below));
+  return hn::CopySign(hn::IfThenElse(is_small, series, quotient), x);
+}
+
+// double: E / (E + 2) with E = e^(2|x|) - 1 in two words.
+template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == sizeof(double)> * = nullptr>
+HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
+  using C = ConstantsOf<D>;
+  const auto one = hn::Set(d, 1.0);
+  const auto two = hn::Set(d, 2.0);
+  const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
+  const auto e = reduced_exp(d, hn::Add(a, a));
+  // e^r - 1 = r + tail, |tail| < |r|
+  const auto tail = hn::Mul(hn::Mul(e.r, e.r), horner(d, e.r, C::exp_q));
+  const auto fraction = hn::Add(e.r, tail);
+  const auto fraction_lo = hn::Sub(tail, hn::Sub(fraction, e.r));
+  // E = (2^n - 1) + 2^n (e^r - 1), by Knuth's sum
+  const auto power = power_of_two(d, e.shifted);
+  const auto base = hn::Sub(power, one);
+  const auto product = hn::Mul(power, fraction);
+  const auto numerator = hn::Add(base, product);
+  const auto of_product = hn::Sub(numerator, base);
+  const auto lost =
+      hn::Add(hn::Sub(base, hn::Sub(numerator, of_product)), hn::Sub(product, of_product));
+  const auto numerator_lo = fma(power, fraction_lo, lost);
+  const auto denominator = hn::Add(numerator, two);
+  const auto added = hn::Sub(denominator, two);  // numerator as it arrived in there
+  const auto denominator_lo = hn::Add(
+      hn::Add(hn::Sub(numerator, added), hn::Sub(two, hn::Sub(denominator, added))), numerator_lo);
+  const auto inverse = hn::Div(one, denominator);
+  const auto quotient = hn::Mul(numerator, inverse);
+  const auto remainder = hn::Sub(fma(hn::Neg(quotient), denominator, numerator),
+                                 fma(quotient, denominator_lo, hn::Neg(numerator_lo)));
+  const auto y = fma(remainder, inverse, quotient);
+  return hn::CopySign(y, x);
+}
+
+// ---- Sine and cosine ----------------------------------------------------------------------------
+
+// a = n pi/2 + r with |r| <= pi/4; quarters holds n in its lowest bits.
+template <class D>
+struct ReducedAngle {
+  hn::Vec<hn::RebindToUnsigned<D>> quarters;
+  hn::Vec<D> r;
+};
+
+// The lanes that `is_hard` marks, one by one.
+template <class D>
+HWY_NOINLINE void reduce_hard_angles(D d, hn::Vec<D> a, hn::Mask<D> is_hard,
+                                     ReducedAngle<D> &reduced) {
+  using T = hn::TFromD<D>;
+  const hn::RebindToUnsigned<D> du;
+  HWY_ALIGN T angle[hn::MaxLanes(d)];
+  HWY_ALIGN T hard[hn::MaxLanes(d)];
+  HWY_ALIGN T r[hn::MaxLanes(d)];
+  HWY_ALIGN typename ConstantsOf<D>::Bits quarters[hn::MaxLanes(d)];
+  hn::Store(a, d, angle);
+  hn::Store(hn::IfThenElseZero(is_hard, hn::Set(d, T(1))), d, hard);
+  hn::Store(reduced.r, d, r);
+  hn::Store(reduced.quarters, du, quarters);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (hard[i] == 0) continue;
+    const Angle exact = reduced_angle(static_cast<double>(angle[i]));
+    quarters[i] = exact.quadrant;
+    r[i] = static_cast<T>(exact.radians);
+  }
+  reduced = {hn::Load(du, quarters), hn::Load(d, r)};
+}
+
+// a >= 0 or NaN.
+template <class D>
+HWY_INLINE ReducedAngle<D> reduced_angles(D d, hn::Vec<D> a) {
+  using C = ConstantsOf<D>;
+  const auto to_integer = hn::Set(d, C::to_integer);
+  const auto shifted = fma(a, hn::Set(d, C::two_over_pi), to_integer);
+  const auto n = hn::Sub(shifted, to_integer);
+  auto r = a;
+  for (const auto part : C::half_pi) r = fma(n, hn::Set(d, -part), r);
+  ReducedAngle<D> reduced = {hn::BitCast(hn::RebindToUnsigned<D>(), shifted), r};
+  // Too large, or so close to a multiple of pi/2 other than 0 that digits are missing.
+  const auto is_close =
+      hn::And(hn::Lt(hn::Abs(r), hn::Set(d, C::angle_lowest)), hn::Ne(n, hn::Zero(d)));
+  const auto is_hard = hn::Or(hn::Gt(a, hn::Set(d, C::angle_highest)), is_close);
+  if (HWY_UNLIKELY(!hn::AllFalse(d, is_hard))) reduce_hard_angles(d, a, is_hard, reduced);
+  return reduced;
+}
+
+// sin(reduced + turns pi/2), its sign flipped where `sign` has the sign bit.
+template <class D, class VU>
+HWY_INLINE hn::Vec<D> sine_of_turned(D d, const ReducedAngle<D> &reduced, uint32_t turns, VU sign) {
+  using C = ConstantsOf<D>;
+  using T = hn::TFromD<D>;
+  using Bits = typename C::Bits;
+  const hn::RebindToUnsigned<D> du;
+  const auto quarters = hn::Add(reduced.quarters, hn::Set(du, Bits{turns}));
+  const auto r = reduced.r;
+  const auto z = hn::Mul(r, r);
+  const auto sine = fma(hn::Mul(r, z), horner(d, z, C::sin_q), r);
+  const auto cosine =
+      fma(hn::Mul(z, z), horner(d, z, C::cos_q), fma(z, hn::Set(d, T(-0.5)), hn::Set(d, T(1))));
+  const auto is_odd = hn::TestBit(quarters, hn::Set(du, Bits{1}));
+  const auto value = hn::IfThenElse(hn::RebindMask(d, is_odd), cosine, sine);
+  constexpr int to_sign_bit = sizeof(T) * 8 - 2;  // bit 1 says which half of the circle
+  const auto flip =
+      hn::And(hn::ShiftLeft<to_sign_bit>(quarters), hn::Set(du, Bits{1} << (sizeof(T) * 8 - 1)));
+  return hn::BitCast(d, hn::Xor(hn::BitCast(du, value), hn::Xor(flip, sign)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> sin_of(D d, hn::Vec<D> x) {
+  const hn::RebindToUnsigned<D> du;
+  const auto magnitude = hn::Abs(x);
+  const auto sign = hn::Xor(hn::BitCast(du, x), hn::BitCast(du, magnitude));
+  return sine_of_turned(d, reduced_angles(d, magnitude), 0, sign);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> cos_of(D d, hn::Vec<D> x) {
+  const hn::RebindToUnsigned<D> du;
+  return sine_of_turned(d, reduced_angles(d, hn::Abs(x)), 1, hn::Zero(du));
+}
+
+}  // namespace torchlean::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TORCHLEAN_CPU_ELEMENTARY_INL

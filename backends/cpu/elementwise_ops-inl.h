@@ -1,0 +1,159 @@
+// The elementwise operations, one vector at a time: each step as the reference backend writes it.
+//
+// Included once per target, like Highway's own headers.
+#if defined(TORCHLEAN_CPU_ELEMENTWISE_OPS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TORCHLEAN_CPU_ELEMENTWISE_OPS_INL
+#undef TORCHLEAN_CPU_ELEMENTWISE_OPS_INL
+#else
+#define TORCHLEAN_CPU_ELEMENTWISE_OPS_INL
+#endif
+
+#include "elementary-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace torchlean::cpu::HWY_NAMESPACE {
+
+// ---- Parts --------------------------------------------------------------------------------------
+
+template <class D>
+HWY_INLINE hn::Vec<D> number(D d, double value) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
+}
+
+// The other operand where one is NaN.
+template <class V>
+HWY_INLINE V maximum(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::IsNaN(b), hn::Gt(a, b)), a, b);
+}
+template <class V>
+HWY_INLINE V minimum(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::IsNaN(b), hn::Lt(a, b)), a, b);
+}
+
+// gelu(x) = x/2 * (1 + tanh(s * (x + c*x^3)))
+inline constexpr double gelu_scale = 0.7978845608028654;  // sqrt(2/pi)
+
+template <class D, class V>
+HWY_INLINE V gelu_tanh(D d, V x) {
+  const V cube = hn::Mul(hn::Mul(hn::Mul(number(d, 0.044715), x), x), x);
+  return tanh_of(d, hn::Mul(number(d, gelu_scale), hn::Add(x, cube)));
+}
+
+// ---- One operand --------------------------------------------------------------------------------
+
+template <tl_unary_op op>
+struct Unary {
+  static constexpr int operands = 1;
+  static constexpr int results = 1;
+
+  template <class D, class T, class V>
+  static HWY_INLINE void apply(D d, const T *scalar, const V *x, V *y) {
+    *y = value(d, scalar, *x);
+  }
+
+  template <class D, class T, class V>
+  static HWY_INLINE V value(D d, const T *scalar, V x) {
+    const V zero = hn::Zero(d);
+    const V one = hn::Set(d, T(1));
+    if constexpr (op == TL_UNARY_ABS) return hn::Abs(x);
+    if constexpr (op == TL_UNARY_NEG) return hn::Xor(x, hn::SignBit(d));
+    // The sign keeps -0, which Highway's scalar target loses.
+    if constexpr (op == TL_UNARY_FLOOR) return hn::CopySign(hn::Floor(x), x);
+    if constexpr (op == TL_UNARY_SQRT) return hn::IfThenZeroElse(hn::Le(x, zero), hn::Sqrt(x));
+    if constexpr (op == TL_UNARY_INV) return hn::Div(one, x);
+    if constexpr (op == TL_UNARY_RELU) return hn::IfThenElseZero(hn::Gt(x, zero), x);
+    if constexpr (op == TL_UNARY_EXP) return exp_of(d, x);
+    if constexpr (op == TL_UNARY_LOG) return log_of(d, x);
+    if constexpr (op == TL_UNARY_LOG1P) return log1p_of(d, x);
+    if constexpr (op == TL_UNARY_SIN) return sin_of(d, x);
+    if constexpr (op == TL_UNARY_COS) return cos_of(d, x);
+    if constexpr (op == TL_UNARY_TANH) return tanh_of(d, x);
+    if constexpr (op == TL_UNARY_SIGMOID)
+      return hn::Div(one, hn::Add(one, exp_of(d, hn::Xor(x, hn::SignBit(d)))));
+    if constexpr (op == TL_UNARY_GELU)
+      return hn::Mul(hn::Mul(x, hn::Add(gelu_tanh(d, x), one)), hn::Set(d, T(0.5)));
+    if constexpr (op == TL_UNARY_SCALE) return hn::Mul(x, hn::Set(d, scalar[0]));
+    if constexpr (op == TL_UNARY_CLAMP)
+      return minimum(maximum(x, hn::Set(d, scalar[0])), hn::Set(d, scalar[1]));
+  }
+};
+
+// ---- Two operands; the gradients take (x, dLdy) -------------------------------------------------
+
+template <class D, class V>
+HWY_INLINE V gelu_bwd(D d, V x, V gradient) {
+  const V one = number(d, 1);
+  const V t = gelu_tanh(d, x);
+  const V h = hn::Sub(one, hn::Mul(t, t));
+  const V slope =
+      hn::Mul(hn::Add(hn::Mul(hn::Mul(number(d, 0.134145), x), x), one), number(d, gelu_scale));
+  const V sum = hn::Add(hn::Add(t, one), hn::Mul(hn::Mul(x, h), slope));
+  return hn::Mul(hn::Mul(sum, number(d, 0.5)), gradient);
+}
+
+template <class D, class V>
+HWY_INLINE V sign(D d, V x) {
+  const V zero = hn::Zero(d);
+  const V of_negative = hn::IfThenElseZero(hn::Lt(x, zero), number(d, -1));
+  return hn::IfThenElse(hn::Gt(x, zero), number(d, 1), of_negative);
+}
+
+template <tl_binary_op op>
+struct Binary {
+  static constexpr int operands = 2;
+  static constexpr int results = 1;
+
+  template <class D, class T, class V>
+  static HWY_INLINE void apply(D d, const T *scalar, const V *x, V *y) {
+    *y = value(d, scalar, x[0], x[1]);
+  }
+
+  template <class D, class T, class V>
+  static HWY_INLINE V value(D d, const T *scalar, V a, V b) {
+    const V zero = hn::Zero(d);
+    const auto is_positive = hn::Gt(a, zero);
+    const V first = hn::Set(d, scalar[0]);
+    if constexpr (op == TL_BINARY_ADD) return hn::Add(a, b);
+    if constexpr (op == TL_BINARY_SUB) return hn::Sub(a, b);
+    if constexpr (op == TL_BINARY_MUL) return hn::Mul(a, b);
+    if constexpr (op == TL_BINARY_DIV) return hn::Div(a, b);
+    if constexpr (op == TL_BINARY_MAX) return maximum(a, b);
+    if constexpr (op == TL_BINARY_MIN) return minimum(a, b);
+    if constexpr (op == TL_BINARY_MASK) return hn::IfThenZeroElse(hn::Eq(b, zero), a);
+    if constexpr (op == TL_BINARY_ABS_BWD) return hn::Mul(sign(d, a), b);
+    if constexpr (op == TL_BINARY_SQRT_BWD) {
+      const V slope = hn::Div(number(d, 1), hn::Mul(number(d, 2), hn::Sqrt(a)));
+      return hn::IfThenElseZero(is_positive, hn::Mul(b, slope));
+    }
+    if constexpr (op == TL_BINARY_RELU_BWD) return hn::IfThenElseZero(is_positive, b);
+    if constexpr (op == TL_BINARY_GELU_BWD) return gelu_bwd(d, a, b);
+    if constexpr (op == TL_BINARY_CLAMP_BWD)
+      return hn::IfThenElseZero(hn::And(hn::Lt(first, a), hn::Lt(a, hn::Set(d, scalar[1]))), b);
+    if constexpr (op == TL_BINARY_AXPY) return fma(b, first, a);
+    if constexpr (op == TL_BINARY_SCALED_PROD_EXP) return exp_of(d, hn::Mul(hn::Mul(a, first), b));
+  }
+};
+
+// ---- Gradients of the larger or smaller of two --------------------------------------------------
+
+template <tl_select_bwd_op op>
+struct SelectBwd {
+  static constexpr int operands = 3;
+  static constexpr int results = 2;
+
+  // The winner gets the gradient, the loser nothing; both get half where neither wins.
+  template <class D, class T, class V>
+  static HWY_INLINE void apply(D d, const T *, const V *x, V *y) {
+    const V half = hn::Mul(hn::Set(d, T(0.5)), x[2]);
+    const bool is_max = op == TL_SELECT_MAX_BWD;
+    const auto to_a = hn::Lt(x[is_max ? 1 : 0], x[is_max ? 0 : 1]);
+    const auto to_b = hn::Lt(x[is_max ? 0 : 1], x[is_max ? 1 : 0]);
+    y[0] = hn::IfThenElse(to_a, x[2], hn::IfThenZeroElse(to_b, half));
+    y[1] = hn::IfThenElse(to_b, x[2], hn::IfThenZeroElse(to_a, half));
+  }
+};
+
+}  // namespace torchlean::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TORCHLEAN_CPU_ELEMENTWISE_OPS_INL

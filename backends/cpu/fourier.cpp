@@ -1,0 +1,162 @@
+// Real Fourier transforms of any length (fourier_plan.hpp).
+//
+// A signal of even length is the complex signal of its pairs. Where that is short, as many rows as
+// a vector has lanes are transposed and transformed side by side; where it is long, row by row.
+#include "fourier_plan.hpp"
+#include "threads.hpp"
+
+namespace torchlean::cpu {
+namespace {
+
+template <class T>
+class Rows {
+ public:
+  Rows(tl_instance &instance, const RealPlan<T> &plan)
+      : instance_(instance),
+        plan_(plan),
+        kernels_(fourier_kernels<T>(instance.target)),
+        matrices_(gemm_kernels<T>(instance.target)),
+        width_(plan.side_by_side ? matrices_.lanes : 1),
+        n_(plan.n),
+        is_even_(plan.n % 2 == 0),
+        half_(plan.n / 2),
+        length_(is_even_ ? half_ : n_),
+        signal_(instance, static_cast<uint64_t>(n_ * width_)),
+        spectrum_(instance, static_cast<uint64_t>(2 * (half_ + 1) * width_)),
+        numbers_(instance, length_ * width_, 0),
+        result_(instance, length_ * width_, 1) {}
+
+  // Rows that are transformed at a time.
+  int64_t width() const { return width_; }
+
+  // Up to width() rows of n numbers to rows of n/2 + 1 pairs.
+  void forward(const T *x, int64_t rows, T *bins) {
+    const T *const columns = to_columns(x, n_, rows, signal_.begin());
+    T *const spectrum = width_ == 1 ? bins : spectrum_.begin();
+    if (!is_even_) {
+      T *const zeros = numbers_.planes().im;
+      std::fill_n(zeros, n_ * width_, T(0));
+      plan_.transform.run(instance_, {columns, zeros}, width_, width_, result());
+      kernels_.scale_blocks(result().re, width_, T(1), half_ + 1, width_, spectrum, 2 * width_);
+      kernels_.scale_blocks(result().im, width_, T(1), half_ + 1, width_, spectrum + width_,
+                            2 * width_);
+      std::fill_n(spectrum + width_, width_, T(0));
+    } else {
+      if (width_ == 1) {
+        const Planes<T> pairs = numbers_.planes();
+        kernels_.part(x, half_, pairs);
+        plan_.transform.run(instance_, pairs, 1, 1, result());
+      } else {
+        plan_.transform.run(instance_, {columns, columns + width_}, 2 * width_, width_, result());
+      }
+      kernels_.split(result(), plan_.roots.planes(), half_, width_, spectrum);
+    }
+    to_rows(spectrum, 2 * (half_ + 1), rows, bins);
+  }
+
+  // The other way, times `factor`.
+  void inverse(const T *bins, int64_t rows, T factor, T *x) {
+    const T *const spectrum = to_columns(bins, 2 * (half_ + 1), rows, spectrum_.begin());
+    T *const signal = width_ == 1 ? x : signal_.begin();
+    const Planes<T> numbers = numbers_.planes();
+    if (is_even_) {
+      kernels_.unsplit(spectrum, plan_.roots.planes(), half_, width_, numbers);
+      plan_.transform.run(instance_, numbers.swapped(), width_, width_, result().swapped());
+      if (width_ == 1) {
+        kernels_.join(result(), factor, half_, x);
+      } else {
+        kernels_.scale_blocks(result().re, width_, factor, half_, width_, signal, 2 * width_);
+        kernels_.scale_blocks(result().im, width_, factor, half_, width_, signal + width_,
+                              2 * width_);
+      }
+    } else {
+      for (int64_t k = 0; k <= half_; ++k)
+        for (int64_t i = 0; i < width_; ++i) {
+          const T re = spectrum[2 * k * width_ + i];
+          const T im = k == 0 ? T(0) : spectrum[(2 * k + 1) * width_ + i];
+          const int64_t mirror = k == 0 ? 0 : n_ - k;
+          numbers.re[k * width_ + i] = numbers.re[mirror * width_ + i] = re;
+          numbers.im[mirror * width_ + i] = -im;
+          numbers.im[k * width_ + i] = im;
+        }
+      plan_.transform.run(instance_, numbers.swapped(), width_, width_, result().swapped());
+      kernels_.scale_blocks(result().re, width_, factor, n_, width_, signal, width_);
+    }
+    to_rows(signal, n_, rows, x);
+  }
+
+ private:
+  Planes<T> result() { return result_.planes(); }
+
+  // A row in each lane; zeros in lanes without one. A single row stays where it is.
+  const T *to_columns(const T *x, int64_t length, int64_t rows, T *columns) {
+    if (width_ == 1) return x;
+    matrices_.transpose(x, length, rows, length, columns, width_);
+    return columns;
+  }
+
+  void to_rows(const T *columns, int64_t length, int64_t rows, T *x) {
+    if (width_ > 1) matrices_.transpose(columns, width_, length, rows, x, length);
+  }
+
+  tl_instance &instance_;
+  const RealPlan<T> &plan_;
+  const FourierKernels<T> &kernels_;
+  const GemmKernels<T> &matrices_;
+  const int64_t width_;
+  const int64_t n_;
+  const bool is_even_;
+  const int64_t half_;
+  const int64_t length_;
+  Result<T> signal_;
+  Result<T> spectrum_;
+  WorkingPlanes<T> numbers_;
+  WorkingPlanes<T> result_;
+};
+
+void transform(tl_instance &instance, tl_fourier_op op, const tl_operand *operand, uint64_t batch,
+               uint64_t n, tl_flags, tl_storage **out) {
+  if (op >= TL_FOURIER_OP_COUNT) throw unknown("op", op);
+  expect_given("x", operand);
+  if (n == 0) throw invalid("n is 0, expected at least 1");
+  check_count(n);
+  with_native(operand->dtype, [&]<class T>(T) {
+    const auto x = values_of<T>("x", operand);
+    const uint64_t bins = 2 * (n / 2 + 1);
+    const bool to_bins = op == TL_FOURIER_RFFT;
+    const uint64_t in = to_bins ? n : bins;
+    const uint64_t width = to_bins ? bins : n;
+    expect_equal("x.count", x.size(), product({batch, in}));
+    check_count(product({batch, width}));
+    Result<T> y(instance, batch * width);
+    if (!x.empty()) {
+      const auto plan =
+          real_plan<T>(instance, static_cast<int64_t>(n), static_cast<int64_t>(batch));
+      const T factor = op == TL_FOURIER_IRFFT ? T(1) / static_cast<T>(n) : T(1);
+      const auto lanes =
+          static_cast<uint64_t>(plan->side_by_side ? gemm_kernels<T>(instance.target).lanes : 1);
+      const uint64_t blocks = (batch + lanes - 1) / lanes;
+      const uint64_t grain = std::max<uint64_t>(1, 2048 / (n * lanes));
+      parallel_for(instance, blocks, grain, [&](uint64_t begin, uint64_t end) {
+        Rows<T> rows(instance, *plan);
+        for (uint64_t row = begin * lanes; row < std::min(batch, end * lanes); row += lanes) {
+          const auto here = static_cast<int64_t>(std::min(lanes, batch - row));
+          if (to_bins)
+            rows.forward(x.data() + row * in, here, y.begin() + row * width);
+          else
+            rows.inverse(x.data() + row * in, here, factor, y.begin() + row * width);
+        }
+      });
+    }
+    hand_out(out, y);
+  });
+}
+
+}  // namespace
+
+const tl_fourier_table fourier_table = {
+    .struct_size = sizeof(tl_fourier_table),
+    .transform = entry<"transform", transform>,
+};
+
+}  // namespace torchlean::cpu

@@ -1,0 +1,387 @@
+// The loops of Fourier transforms that have vectors in them.
+#include "fourier_kernels.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fourier_kernels.cpp"
+#include "targets.hpp"
+
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include "simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace torchlean::cpu::HWY_NAMESPACE {
+namespace {
+
+template <class V>
+struct Complex {
+  V re;
+  V im;
+};
+
+template <class V>
+HWY_INLINE Complex<V> add(Complex<V> a, Complex<V> b) {
+  return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
+}
+
+template <class V>
+HWY_INLINE Complex<V> subtract(Complex<V> a, Complex<V> b) {
+  return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
+}
+
+template <class V>
+HWY_INLINE Complex<V> times(Complex<V> a, Complex<V> b) {
+  return {hn::NegMulAdd(a.im, b.im, hn::Mul(a.re, b.re)),
+          hn::MulAdd(a.re, b.im, hn::Mul(a.im, b.re))};
+}
+
+template <class V>
+HWY_INLINE Complex<V> times_minus_i(Complex<V> a) {
+  return {a.im, hn::Neg(a.re)};
+}
+
+template <class D, class T>
+HWY_INLINE Complex<hn::Vec<D>> load(D d, Planes<const T> x, int64_t at) {
+  return {hn::LoadU(d, x.re + at), hn::LoadU(d, x.im + at)};
+}
+
+template <class D, class T>
+HWY_INLINE void store(Complex<hn::Vec<D>> value, D d, Planes<T> y, int64_t at) {
+  hn::StoreU(value.re, d, y.re + at);
+  hn::StoreU(value.im, d, y.im + at);
+}
+
+template <class D, class T>
+HWY_INLINE Complex<hn::Vec<D>> broadcast(D d, const T *pair) {
+  return {hn::Set(d, pair[0]), hn::Set(d, pair[1])};
+}
+
+// The transform of `radix` numbers, in place.
+template <int radix, class D, class T, class V = hn::Vec<D>>
+HWY_INLINE void transform_few(D d, Complex<V> *a, const T *roots) {
+  if constexpr (radix == 2) {
+    const Complex<V> sum = add(a[0], a[1]);
+    a[1] = subtract(a[0], a[1]);
+    a[0] = sum;
+  } else if constexpr (radix == 4) {
+    const Complex<V> even_sum = add(a[0], a[2]);
+    const Complex<V> even_rest = subtract(a[0], a[2]);
+    const Complex<V> odd_sum = add(a[1], a[3]);
+    const Complex<V> odd_rest = times_minus_i(subtract(a[1], a[3]));
+    a[0] = add(even_sum, odd_sum);
+    a[1] = add(even_rest, odd_rest);
+    a[2] = subtract(even_sum, odd_sum);
+    a[3] = subtract(even_rest, odd_rest);
+  } else if constexpr (radix == 8) {
+    Complex<V> even[4] = {a[0], a[2], a[4], a[6]};
+    Complex<V> odd[4] = {a[1], a[3], a[5], a[7]};
+    transform_few<4>(d, even, roots);
+    transform_few<4>(d, odd, roots);
+    const V diagonal = hn::Set(d, roots[2]);  // the cosine of an eighth of a turn
+    odd[1] = {hn::Mul(diagonal, hn::Add(odd[1].re, odd[1].im)),
+              hn::Mul(diagonal, hn::Sub(odd[1].im, odd[1].re))};
+    odd[2] = times_minus_i(odd[2]);
+    odd[3] = {hn::Mul(diagonal, hn::Sub(odd[3].im, odd[3].re)),
+              hn::Neg(hn::Mul(diagonal, hn::Add(odd[3].re, odd[3].im)))};
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      a[k] = add(even[k], odd[k]);
+      a[k + 4] = subtract(even[k], odd[k]);
+    }
+  } else {
+    // Numbers j and radix - j meet conjugate roots: their sum meets cosines, their difference
+    // sines.
+    constexpr int half = (radix - 1) / 2;
+    Complex<V> sums[half];
+    Complex<V> rests[half];
+    Complex<V> total = a[0];
+#pragma GCC unroll 6
+    for (int j = 0; j < half; ++j) {
+      sums[j] = add(a[j + 1], a[radix - 1 - j]);
+      rests[j] = subtract(a[j + 1], a[radix - 1 - j]);
+      total = add(total, sums[j]);
+    }
+#pragma GCC unroll 6
+    for (int k = 1; k <= half; ++k) {
+      Complex<V> even = a[0];
+      Complex<V> odd = {hn::Zero(d), hn::Zero(d)};
+#pragma GCC unroll 6
+      for (int j = 0; j < half; ++j) {
+        const int root = (j + 1) * k % radix;
+        const V cosine = hn::Set(d, roots[2 * root]);
+        const V sine = hn::Set(d, roots[2 * root + 1]);  // of the negative angle
+        even = {hn::MulAdd(cosine, sums[j].re, even.re), hn::MulAdd(cosine, sums[j].im, even.im)};
+        odd = {hn::MulAdd(sine, rests[j].im, odd.re), hn::MulAdd(sine, rests[j].re, odd.im)};
+      }
+      // i * sine * rest
+      a[k] = {hn::Sub(even.re, odd.re), hn::Add(even.im, odd.im)};
+      a[radix - k] = {hn::Add(even.re, odd.re), hn::Sub(even.im, odd.im)};
+    }
+    a[0] = total;
+  }
+}
+
+// Numbers [at, at + lanes) of the blocks of one p.
+template <int radix, class D, class T>
+HWY_INLINE void pass_vector(D d, Planes<const T> x, int64_t x_distance, Planes<T> y, int64_t run,
+                            const T *twiddles, const T *roots, int64_t at) {
+  using V = hn::Vec<D>;
+  Complex<V> a[radix];
+#pragma GCC unroll 13
+  for (int i = 0; i < radix; ++i) a[i] = load(d, x, i * x_distance + at);
+  transform_few<radix>(d, a, roots);
+  store(a[0], d, y, at);
+#pragma GCC unroll 13
+  for (int k = 1; k < radix; ++k)
+    store(times(a[k], broadcast(d, twiddles + 2 * (k - 1))), d, y, k * run + at);
+}
+
+template <class T, int radix>
+void pass(const Pass<T> &pass) {
+  const Lanes<T> d;
+  const hn::CappedTag<T, 1> one;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  const int64_t distance = pass.count * pass.x_step;
+  for (int64_t p = 0; p < pass.count; ++p) {
+    const Planes<const T> x = pass.x + p * pass.x_step;
+    const Planes<T> y = pass.y + p * radix * pass.run;
+    const T *const twiddles = pass.twiddles + 2 * p * (radix - 1);
+    int64_t i = 0;
+    for (; i + lanes <= pass.run; i += lanes)
+      pass_vector<radix>(d, x, distance, y, pass.run, twiddles, pass.roots, i);
+    for (; i < pass.run; ++i)
+      pass_vector<radix>(one, x, distance, y, pass.run, twiddles, pass.roots, i);
+  }
+}
+
+template <class T>
+void multiply(Planes<const T> x, Planes<const T> factors, int64_t count, Planes<T> y) {
+  const Lanes<T> d;
+  const hn::CappedTag<T, 1> one;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(times(load(d, x, i), load(d, factors, i)), d, y, i);
+  for (; i < count; ++i) store(times(load(one, x, i), load(one, factors, i)), one, y, i);
+}
+
+template <class T>
+void multiply_blocks(Planes<const T> x, int64_t x_step, Planes<const T> factors, int64_t count,
+                     int64_t run, Planes<T> y) {
+  const Lanes<T> d;
+  const hn::CappedTag<T, 1> one;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  for (int64_t k = 0; k < count; ++k) {
+    const Complex<Vec<T>> factor = {hn::Set(d, factors.re[k]), hn::Set(d, factors.im[k])};
+    int64_t i = 0;
+    for (; i + lanes <= run; i += lanes)
+      store(times(load(d, x, k * x_step + i), factor), d, y, k * run + i);
+    for (; i < run; ++i)
+      store(times(load(one, x, k * x_step + i), load(one, factors, k)), one, y, k * run + i);
+  }
+}
+
+// Numbers k and count - k, of which the first meets `root`.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void split_two(D d, Complex<V> &a, Complex<V> &b, Complex<V> root) {
+  const V half = hn::Set(d, hn::TFromD<D>(0.5));
+  const Complex<V> mirror = {b.re, hn::Neg(b.im)};
+  const Complex<V> even = add(a, mirror);
+  const Complex<V> odd = times(times_minus_i(subtract(a, mirror)), root);
+  const Complex<V> low = add(even, odd);
+  const Complex<V> high = subtract(even, odd);
+  a = {hn::Mul(half, low.re), hn::Mul(half, low.im)};
+  b = {hn::Mul(half, high.re), hn::Neg(hn::Mul(half, high.im))};
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void unsplit_two(Complex<V> &a, Complex<V> &b, Complex<V> root) {
+  const Complex<V> mirror = {b.re, hn::Neg(b.im)};
+  const Complex<V> even = add(a, mirror);
+  // i * (a - mirror) / root, roots lying on the unit circle
+  const Complex<V> rest = subtract(a, mirror);
+  const Complex<V> odd =
+      times(Complex<V>{hn::Neg(rest.im), rest.re}, Complex<V>{root.re, hn::Neg(root.im)});
+  a = add(even, odd);
+  const Complex<V> other = subtract(even, odd);
+  b = {other.re, hn::Neg(other.im)};
+}
+
+// Numbers k and count - k of blocks, from k = first on, in lanes i and following.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void split_lanes(D d, Planes<const T> pairs, Planes<const T> roots, int64_t first,
+                            int64_t count, int64_t run, int64_t i, T *spectrum) {
+  using V = hn::Vec<D>;
+  const Planes<T> bins{spectrum, spectrum + run};
+  for (int64_t k = first; 2 * k <= count; ++k) {
+    Complex<V> a = load(d, pairs, k * run + i);
+    Complex<V> b = load(d, pairs, (count - k) * run + i);
+    split_two(d, a, b, Complex<V>{hn::Set(d, roots.re[k]), hn::Set(d, roots.im[k])});
+    store(a, d, bins, 2 * k * run + i);
+    store(b, d, bins, 2 * (count - k) * run + i);
+  }
+  const Complex<V> zero = load(d, pairs, i);
+  store(Complex<V>{hn::Add(zero.re, zero.im), hn::Zero(d)}, d, bins, i);
+  store(Complex<V>{hn::Sub(zero.re, zero.im), hn::Zero(d)}, d, bins, 2 * count * run + i);
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void unsplit_lanes(D d, const T *spectrum, Planes<const T> roots, int64_t first,
+                              int64_t count, int64_t run, int64_t i, Planes<T> pairs) {
+  using V = hn::Vec<D>;
+  const Planes<const T> bins{spectrum, spectrum + run};
+  for (int64_t k = first; 2 * k <= count; ++k) {
+    Complex<V> a = load(d, bins, 2 * k * run + i);
+    Complex<V> b = load(d, bins, 2 * (count - k) * run + i);
+    unsplit_two<D>(a, b, Complex<V>{hn::Set(d, roots.re[k]), hn::Set(d, roots.im[k])});
+    store(a, d, pairs, k * run + i);
+    store(b, d, pairs, (count - k) * run + i);
+  }
+  const V zero = hn::LoadU(d, spectrum + i);
+  const V last = hn::LoadU(d, spectrum + 2 * count * run + i);
+  store(Complex<V>{hn::Add(zero, last), hn::Sub(zero, last)}, d, pairs, i);
+}
+
+template <class D, class V>
+HWY_INLINE Complex<V> reversed(D d, Complex<V> a) {
+  return {hn::Reverse(d, a.re), hn::Reverse(d, a.im)};
+}
+
+// In a single row vectors of numbers k and following meet those that end with count - k; the last
+// few in the middle go one by one.
+template <class T>
+void split(Planes<const T> pairs, Planes<const T> roots, int64_t count, int64_t run, T *spectrum) {
+  const Lanes<T> d;
+  const hn::CappedTag<T, 1> one;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  if (run == 1) {
+    int64_t k = 1;
+    for (; 2 * (k + lanes) <= count + 1; k += lanes) {
+      const int64_t mirror = count - k - lanes + 1;
+      Complex<Vec<T>> a = load(d, pairs, k);
+      Complex<Vec<T>> b = reversed(d, load(d, pairs, mirror));
+      split_two(d, a, b, load(d, roots, k));
+      b = reversed(d, b);
+      hn::StoreInterleaved2(a.re, a.im, d, spectrum + 2 * k);
+      hn::StoreInterleaved2(b.re, b.im, d, spectrum + 2 * mirror);
+    }
+    return split_lanes(one, pairs, roots, k, count, 1, 0, spectrum);
+  }
+  int64_t i = 0;
+  for (; i + lanes <= run; i += lanes) split_lanes(d, pairs, roots, 1, count, run, i, spectrum);
+  for (; i < run; ++i) split_lanes(one, pairs, roots, 1, count, run, i, spectrum);
+}
+
+template <class T>
+void unsplit(const T *spectrum, Planes<const T> roots, int64_t count, int64_t run,
+             Planes<T> pairs) {
+  const Lanes<T> d;
+  const hn::CappedTag<T, 1> one;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  if (run == 1) {
+    int64_t k = 1;
+    for (; 2 * (k + lanes) <= count + 1; k += lanes) {
+      const int64_t mirror = count - k - lanes + 1;
+      Complex<Vec<T>> a;
+      Complex<Vec<T>> b;
+      hn::LoadInterleaved2(d, spectrum + 2 * k, a.re, a.im);
+      hn::LoadInterleaved2(d, spectrum + 2 * mirror, b.re, b.im);
+      b = reversed(d, b);
+      unsplit_two<Lanes<T>>(a, b, load(d, roots, k));
+      store(a, d, pairs, k);
+      store(reversed(d, b), d, pairs, mirror);
+    }
+    return unsplit_lanes(one, spectrum, roots, k, count, 1, 0, pairs);
+  }
+  int64_t i = 0;
+  for (; i + lanes <= run; i += lanes) unsplit_lanes(d, spectrum, roots, 1, count, run, i, pairs);
+  for (; i < run; ++i) unsplit_lanes(one, spectrum, roots, 1, count, run, i, pairs);
+}
+
+template <class T>
+void scale_blocks(const T *x, int64_t x_step, T factor, int64_t count, int64_t run, T *y,
+                  int64_t y_step) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  const Vec<T> by = hn::Set(d, factor);
+  for (int64_t k = 0; k < count; ++k, x += x_step, y += y_step) {
+    int64_t i = 0;
+    for (; i + lanes <= run; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), by), d, y + i);
+    for (; i < run; ++i) y[i] = x[i] * factor;
+  }
+}
+
+template <class T>
+void part(const T *x, int64_t count, Planes<T> y) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    Complex<Vec<T>> value;
+    hn::LoadInterleaved2(d, x + 2 * i, value.re, value.im);
+    store(value, d, y, i);
+  }
+  for (; i < count; ++i) {
+    y.re[i] = x[2 * i];
+    y.im[i] = x[2 * i + 1];
+  }
+}
+
+template <class T>
+void join(Planes<const T> x, T factor, int64_t count, T *y) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  const Vec<T> by = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreInterleaved2(hn::Mul(hn::LoadU(d, x.re + i), by), hn::Mul(hn::LoadU(d, x.im + i), by),
+                          d, y + 2 * i);
+  for (; i < count; ++i) {
+    y[2 * i] = x.re[i] * factor;
+    y[2 * i + 1] = x.im[i] * factor;
+  }
+}
+
+template <class T>
+constexpr FourierKernels<T> make_loops() {
+  FourierKernels<T> loops{};
+  loops.pass[2] = pass<T, 2>;
+  loops.pass[3] = pass<T, 3>;
+  loops.pass[4] = pass<T, 4>;
+  loops.pass[5] = pass<T, 5>;
+  loops.pass[8] = pass<T, 8>;
+  loops.pass[7] = pass<T, 7>;
+  loops.pass[11] = pass<T, 11>;
+  loops.pass[13] = pass<T, 13>;
+  loops.multiply = multiply<T>;
+  loops.multiply_blocks = multiply_blocks<T>;
+  loops.split = split<T>;
+  loops.unsplit = unsplit<T>;
+  loops.scale_blocks = scale_blocks<T>;
+  loops.part = part<T>;
+  loops.join = join<T>;
+  return loops;
+}
+
+constexpr FourierKernels<float> float_transforms = make_loops<float>();
+constexpr FourierKernels<double> double_transforms = make_loops<double>();
+
+}  // namespace
+}  // namespace torchlean::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace torchlean::cpu {
+
+template <>
+const FourierKernels<float> &fourier_kernels(Target target) {
+  return TORCHLEAN_CPU_CHOOSE(target, float_transforms);
+}
+
+template <>
+const FourierKernels<double> &fourier_kernels(Target target) {
+  return TORCHLEAN_CPU_CHOOSE(target, double_transforms);
+}
+
+}  // namespace torchlean::cpu
+#endif

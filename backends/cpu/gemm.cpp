@@ -1,0 +1,463 @@
+// The blocks of a matrix product, and which of them a thread computes.
+#include "gemm.hpp"
+
+#include "threads.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace torchlean::cpu {
+namespace {
+
+// Sizes that a task is worth.
+constexpr int64_t task_products = int64_t{1} << 16;
+
+int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+template <class T>
+T *aligned(T *pointer) {
+  return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(pointer) + 63) & ~uintptr_t{63});
+}
+
+template <class T>
+void copy_rows(const T *from, int64_t stride, int64_t depth, int64_t cols, T *to, int64_t width) {
+  for (int64_t k = 0; k < depth; ++k) {
+    std::memcpy(to + k * width, from + k * stride, static_cast<size_t>(cols) * sizeof(T));
+    for (int64_t j = cols; j < width; ++j) to[k * width + j] = 0;
+  }
+}
+
+// to[k * width + i] = the element of index i and depth k of an operand; zeros from `used` on.
+template <class T>
+void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, int64_t depth_stride,
+          int64_t used, int64_t depth, T *to, int64_t width) {
+  if (depth_stride == 1)
+    kernels.transpose(from, index_stride, used, depth, to, width);
+  else
+    copy_rows(from, depth_stride, depth, used, to, width);
+}
+
+template <class T>
+class StridedRight final : public RightOperand<T> {
+ public:
+  StridedRight(const GemmKernels<T> &kernels, const Matrix<T> &b, int64_t m)
+      : kernels_(kernels), b_(b), is_streamed_(m <= kernels.rows) {}
+
+  void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to,
+            int64_t width) const override {
+    if (b_.col_stride == 1)
+      copy_rows(b_.at(row, col), b_.row_stride, depth, cols, to, width);
+    else
+      kernels_.transpose(b_.at(row, col), b_.col_stride, cols, depth, to, width);
+  }
+
+  // What is read once is not copied before.
+  const T *in_place(int64_t row, int64_t col, int64_t &step) const override {
+    if (!is_streamed_ || b_.col_stride != 1) return nullptr;
+    step = b_.row_stride;
+    return b_.at(row, col);
+  }
+
+ private:
+  const GemmKernels<T> &kernels_;
+  const Matrix<T> b_;
+  const bool is_streamed_;
+};
+
+// A panel of the right operand: packed, or where it lies.
+template <class T>
+struct Panel {
+  const T *data;
+  int64_t step;
+  int64_t cols;
+  int64_t vectors;
+};
+
+template <class T>
+void multiply_panels(const GemmKernels<T> &kernels, Tile<T> tile, int64_t rows,
+                     const Panel<T> *panels, int64_t count) {
+  T *c = tile.c;
+  for (int64_t j = 0; j < count; ++j) {
+    tile.b = panels[j].data;
+    tile.b_step = panels[j].step;
+    tile.c = c;
+    tile.cols = panels[j].cols;
+    kernels.tile[rows - 1][panels[j].vectors - 1](tile);
+    c += panels[j].cols;
+  }
+}
+
+// Would so many rows that lie `stride` apart share few sets of a first-level cache?
+template <class T>
+bool collide(int64_t stride) {
+  return stride * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
+}
+
+}  // namespace
+
+template <class T>
+void multiply_columns(const GemmKernels<T> &kernels, const Matrix<T> &a, int64_t rows,
+                      int64_t depth, const RightOperand<T> &b, int64_t col, int64_t cols, T *c,
+                      int64_t c_row, const T *start, T *scratch) {
+  const int64_t block = depth_block<T>(depth);
+  T *const packed = aligned(scratch);
+  std::array<Panel<T>, 240> panels;
+  const int64_t group = group_cols(kernels);
+  for (int64_t first = 0; first < cols; first += group) {
+    const int64_t here = std::min(group, cols - first);
+    // Few columns do not repay what packing rows costs.
+    const bool packs_rows = a.col_stride != 1 ? rows > kernels.rows && here > 2 * kernels.cols
+                                              : collide<T>(a.row_stride) || here > 2 * kernels.cols;
+    int64_t k = 0;
+    do {
+      const int64_t deep = std::min(block, depth - k);
+      T *to = packed;
+      int64_t count = 0;
+      for (int64_t j = 0; j < here; j += kernels.cols) {
+        const int64_t width = std::min(kernels.cols, here - j);
+        const int64_t vectors = (width + kernels.lanes - 1) / kernels.lanes;
+        Panel<T> &panel = panels[static_cast<size_t>(count++)];
+        panel = {to, vectors * kernels.lanes, width, vectors};
+        const T *const there =
+            width == vectors * kernels.lanes ? b.in_place(k, col + first + j, panel.step) : nullptr;
+        if (there != nullptr) {
+          panel.data = there;
+          continue;
+        }
+        b.pack(k, deep, col + first + j, width, to, panel.step);
+        to += deep * panel.step;
+      }
+      for (int64_t i = 0; i < rows; i += kernels.rows) {
+        const int64_t high = std::min(kernels.rows, rows - i);
+        Tile<T> tile{.depth = deep,
+                     .a = a.at(i, k),
+                     .a_row = a.row_stride,
+                     .a_step = a.col_stride,
+                     .b = nullptr,
+                     .b_step = 0,
+                     .c = c + i * c_row + first,
+                     .c_row = c_row,
+                     .cols = 0,
+                     .start = start == nullptr ? nullptr : start + i,
+                     .add = k > 0};
+        if (packs_rows) {
+          pack(kernels, tile.a, a.row_stride, a.col_stride, high, deep, to, high);
+          tile.a = to;
+          tile.a_row = 1;
+          tile.a_step = high;
+        }
+        multiply_panels(kernels, tile, high, panels.data(), count);
+      }
+      k += block;
+    } while (k < depth);
+  }
+}
+
+namespace {
+
+template <class T>
+class Multiplication {
+ public:
+  Multiplication(tl_instance &instance, const Product<T> &product, T *c)
+      : instance_(instance),
+        kernels_(gemm_kernels<T>(instance.target)),
+        batch_(product.batch),
+        m_(product.m),
+        n_(product.n),
+        p_(product.p),
+        a_(product.a),
+        b_(product.b),
+        a_batch_(product.a_batch),
+        b_batch_(product.b_batch),
+        c_(c),
+        c_row_(product.p) {}
+
+  void run() {
+    // A single column is a row of the transposed product, and lies in memory as one.
+    if (p_ == 1 && m_ > 1) {
+      std::swap(m_, p_);
+      std::swap(a_, b_);
+      std::swap(a_batch_, b_batch_);
+      std::swap(a_.row_stride, a_.col_stride);
+      std::swap(b_.row_stride, b_.col_stride);
+      c_row_ = p_;
+    }
+    const bool a_in_rows = a_.col_stride == 1 || n_ == 1;
+    const bool b_in_cols = b_.row_stride == 1 || n_ == 1;
+    if (a_in_rows && b_in_cols && std::min(m_, p_) <= 4 && n_ >= 4 * kernels_.lanes)
+      by_dot_products();
+    else if (m_ * p_ <= 64 * 64 && n_ >= 64 * depth_block<T>(n_))
+      by_depth();
+    else if (m_ == 1 && b_.col_stride == 1 && n_ > 1)
+      by_rows();
+    else if (m_ >= 64 && p_ >= 64 && n_ >= 64 && m_ * n_ >= (1 << 26) / p_ && batch_ < 8)
+      by_shared_panels();
+    else
+      by_columns();
+  }
+
+ private:
+  const T *a_of(int64_t s) const { return a_.data + s * a_batch_; }
+  const T *b_of(int64_t s) const { return b_.data + s * b_batch_; }
+  T *c_of(int64_t s) const { return c_ + s * m_ * p_; }
+
+  // Calls body(s, begin, end) for pieces of [0, count) of each matrix of the batch; `grain` pieces
+  // are worth a task.
+  template <class Body>
+  void each_piece(int64_t count, int64_t grain, const Body &body) {
+    const auto total = static_cast<uint64_t>(batch_ * count);
+    parallel_for(instance_, total, static_cast<uint64_t>(grain), [&](uint64_t from, uint64_t to) {
+      for (auto at = static_cast<int64_t>(from); at < static_cast<int64_t>(to);) {
+        const int64_t s = at / count;
+        const int64_t end = std::min(static_cast<int64_t>(to), (s + 1) * count);
+        body(s, at - s * count, end - s * count);
+        at = end;
+      }
+    });
+  }
+
+  // How many items of so many products each are worth a task.
+  static int64_t grain(int64_t products) {
+    return std::max<int64_t>(1, task_products / std::max<int64_t>(1, products));
+  }
+
+  // Rows of b lie along the depth, as rows of a do. Very long ones are cut.
+  void by_dot_products() {
+    constexpr int64_t piece = 1 << 15;
+    const int64_t pieces = (n_ + piece - 1) / piece;
+    if (pieces == 1) {
+      each_piece(p_, round_up(grain(m_ * n_), 4), [&](int64_t s, int64_t begin, int64_t end) {
+        kernels_.dot(a_of(s), a_.row_stride, m_, b_of(s) + begin * b_.col_stride, b_.col_stride,
+                     end - begin, n_, c_of(s) + begin, c_row_);
+      });
+      return;
+    }
+    const int64_t count = m_ * p_;
+    Result<T> sums(instance_, static_cast<uint64_t>(batch_ * pieces * count));
+    each_piece(pieces, 1, [&](int64_t s, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        kernels_.dot(a_of(s) + i * piece, a_.row_stride, m_, b_of(s) + i * piece, b_.col_stride, p_,
+                     std::min(piece, n_ - i * piece), sums.begin() + (s * pieces + i) * count, p_);
+    });
+    add_up(sums.begin(), pieces);
+  }
+
+  // c = the sum of `pieces` matrices.
+  void add_up(const T *parts, int64_t pieces) {
+    const int64_t count = m_ * p_;
+    for (int64_t s = 0; s < batch_; ++s)
+      for (int64_t i = 0; i < count; ++i) {
+        T sum = 0;
+        for (int64_t k = 0; k < pieces; ++k) sum += parts[(s * pieces + k) * count + i];
+        c_of(s)[i] = sum;
+      }
+  }
+
+  // A row times a matrix: rows of b times the elements of a.
+  void by_rows() {
+    const int64_t step = a_.col_stride;
+    Result<T> dense(instance_, step == 1 ? 0 : static_cast<uint64_t>(batch_ * n_));
+    for (int64_t i = 0; step != 1 && i < batch_ * n_; ++i)
+      dense[static_cast<uint64_t>(i)] = a_of(i / n_)[i % n_ * step];
+    each_piece(p_, round_up(grain(n_), 64), [&](int64_t s, int64_t begin, int64_t end) {
+      const T *const row = step == 1 ? a_of(s) : dense.begin() + s * n_;
+      constexpr int64_t strip = 2048;  // columns whose sums stay in the first-level cache
+      for (int64_t j = begin; j < end; j += strip) {
+        const int64_t width = std::min(strip, end - j);
+        T *const sums = c_of(s) + j;
+        std::fill_n(sums, width, T(0));
+        kernels_.add_rows(row, b_of(s) + j, b_.row_stride, n_, sums, width);
+      }
+    });
+  }
+
+  // Blocks of the depth are the tasks; their sums are added afterwards.
+  void by_depth() {
+    const int64_t block = depth_block<T>(n_);
+    const int64_t pieces = (n_ + block - 1) / block;
+    const int64_t count = m_ * p_;
+    Result<T> sums(instance_, static_cast<uint64_t>(batch_ * pieces * count));
+    each_piece(pieces, grain(m_ * block * p_), [&](int64_t s, int64_t begin, int64_t end) {
+      Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, block, p_)));
+      const StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
+      for (int64_t i = begin; i < end; ++i) {
+        const Matrix<T> left{a_of(s) + i * block * a_.col_stride, a_.row_stride, a_.col_stride};
+        const Shifted shifted(right, i * block);
+        multiply_columns<T>(kernels_, left, m_, std::min(block, n_ - i * block), shifted, 0, p_,
+                            sums.begin() + (s * pieces + i) * count, p_, nullptr, scratch.begin());
+      }
+    });
+    add_up(sums.begin(), pieces);
+  }
+
+  // Rows of b from some row on.
+  class Shifted final : public RightOperand<T> {
+   public:
+    Shifted(const RightOperand<T> &whole, int64_t first) : whole_(whole), first_(first) {}
+    void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to,
+              int64_t width) const override {
+      whole_.pack(first_ + row, depth, col, cols, to, width);
+    }
+    const T *in_place(int64_t row, int64_t col, int64_t &step) const override {
+      return whole_.in_place(first_ + row, col, step);
+    }
+
+   private:
+    const RightOperand<T> &whole_;
+    const int64_t first_;
+  };
+
+  // Blocks of columns are the tasks, cut into rows where there are few of them.
+  void by_columns() {
+    const int64_t group = group_cols(kernels_);
+    const int64_t groups = (p_ + group - 1) / group;
+    const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
+    int64_t strip = m_;
+    if (batch_ * groups < 4 * threads && m_ * n_ * std::min(p_, group) > 4 * task_products) {
+      const int64_t wanted = (4 * threads + batch_ * groups - 1) / (batch_ * groups);
+      const int64_t least = std::max(
+          4 * kernels_.rows, task_products / std::max<int64_t>(1, n_ * std::min(p_, group)));
+      strip = round_up(std::max(least, (m_ + wanted - 1) / wanted), kernels_.rows);
+    }
+    const int64_t strips = (m_ + strip - 1) / strip;
+    const int64_t work = std::min(strip, m_) * n_ * std::min(p_, group);
+    each_piece(groups * strips, grain(work), [&](int64_t s, int64_t begin, int64_t end) {
+      Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, n_, p_)));
+      const StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i % strips * strip;
+        const int64_t col = i / strips * group;
+        const Matrix<T> left{a_of(s) + row * a_.row_stride, a_.row_stride, a_.col_stride};
+        multiply_columns<T>(kernels_, left, std::min(strip, m_ - row), n_, right, col,
+                            std::min(group, p_ - col), c_of(s) + row * p_ + col, p_, nullptr,
+                            scratch.begin());
+      }
+    });
+  }
+
+  // Both operands are packed once, by all threads, a block of the depth at a time.
+  void by_shared_panels() {
+    constexpr int64_t most_rows = 4096;
+    const int64_t most_cols = 4096 / kernels_.cols * kernels_.cols;
+    const int64_t block = depth_block<T>(n_);
+    const int64_t rows = std::min(round_up(m_, kernels_.rows), most_rows);
+    const int64_t cols = std::min(round_up(p_, kernels_.cols), most_cols);
+    Result<T> left(instance_, static_cast<uint64_t>(block * rows));
+    Result<T> right(instance_, static_cast<uint64_t>(block * cols));
+    for (int64_t s = 0; s < batch_; ++s)
+      for (int64_t col = 0; col < p_; col += most_cols)
+        for (int64_t row = 0; row < m_; row += most_rows)
+          for (int64_t k = 0; k < n_; k += block)
+            multiply_shared(s, row, std::min(most_rows, m_ - row), col,
+                            std::min(most_cols, p_ - col), k, std::min(block, n_ - k), left.begin(),
+                            right.begin());
+  }
+
+  void multiply_shared(int64_t s, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t k,
+                       int64_t depth, T *left, T *right) {
+    const int64_t high = kernels_.rows;
+    const int64_t wide = kernels_.cols;
+    const Matrix<T> a{a_of(s), a_.row_stride, a_.col_stride};
+    const Matrix<T> b{b_of(s), b_.row_stride, b_.col_stride};
+    const StridedRight<T> source(kernels_, b, m_);
+    const int64_t left_panels = (rows + high - 1) / high;
+    const int64_t right_panels = (cols + wide - 1) / wide;
+    // A panel of b is as wide as several of a.
+    const int64_t per = wide / high;
+    const int64_t left_tasks = (left_panels + per - 1) / per;
+    parallel_for(instance_, static_cast<uint64_t>(left_tasks + right_panels), 1,
+                 [&](uint64_t from, uint64_t to) {
+                   for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to);
+                        ++task) {
+                     if (task < right_panels) {
+                       const int64_t j = task * wide;
+                       const int64_t used = std::min(wide, cols - j);
+                       source.pack(k, depth, col + j, used, right + task * wide * depth,
+                                   round_up(used, kernels_.lanes));
+                       continue;
+                     }
+                     const int64_t end = std::min(rows, (task - right_panels + 1) * per * high);
+                     for (int64_t i = (task - right_panels) * per * high; i < end; i += high) {
+                       const int64_t used = std::min(high, rows - i);
+                       pack(kernels_, a.at(row + i, k), a.row_stride, a.col_stride, used, depth,
+                            left + i * depth, used);
+                     }
+                   }
+                 });
+
+    const int64_t group = group_cols(kernels_) / wide;
+    const int64_t groups = (right_panels + group - 1) / group;
+    const int64_t strip = std::min<int64_t>(left_panels, 128 / high);
+    const int64_t strips = (left_panels + strip - 1) / strip;
+    parallel_for(
+        instance_, static_cast<uint64_t>(groups * strips), 1, [&](uint64_t from, uint64_t to) {
+          for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task)
+            multiply_strip(
+                task % strips * strip, std::min(left_panels, (task % strips + 1) * strip), rows,
+                task / strips * group, std::min(right_panels, (task / strips + 1) * group), cols,
+                depth, left, right, c_of(s) + row * p_ + col, k > 0);
+        });
+  }
+
+  // Panels [i, i_end) of a by panels [j, j_end) of b.
+  void multiply_strip(int64_t i, int64_t i_end, int64_t rows, int64_t j, int64_t j_end,
+                      int64_t cols, int64_t depth, const T *left, const T *right, T *c, bool add) {
+    const int64_t high = kernels_.rows;
+    const int64_t wide = kernels_.cols;
+    std::array<Panel<T>, 240> panels;
+    int64_t count = 0;
+    const int64_t first = j * wide;
+    for (; j < j_end; ++j) {
+      const int64_t used = std::min(wide, cols - j * wide);
+      const int64_t vectors = (used + kernels_.lanes - 1) / kernels_.lanes;
+      panels[static_cast<size_t>(count++)] = {right + j * wide * depth, vectors * kernels_.lanes,
+                                              used, vectors};
+    }
+    for (; i < i_end; ++i) {
+      const int64_t used = std::min(high, rows - i * high);
+      const Tile<T> tile{.depth = depth,
+                         .a = left + i * high * depth,
+                         .a_row = 1,
+                         .a_step = used,
+                         .b = nullptr,
+                         .b_step = 0,
+                         .c = c + i * high * p_ + first,
+                         .c_row = p_,
+                         .cols = 0,
+                         .start = nullptr,
+                         .add = add};
+      multiply_panels(kernels_, tile, used, panels.data(), count);
+    }
+  }
+
+  tl_instance &instance_;
+  const GemmKernels<T> &kernels_;
+  int64_t batch_;
+  int64_t m_;
+  int64_t n_;
+  int64_t p_;
+  Matrix<T> a_;
+  Matrix<T> b_;
+  int64_t a_batch_;
+  int64_t b_batch_;
+  T *c_;
+  int64_t c_row_;
+};
+
+}  // namespace
+
+template <class T>
+void multiply(tl_instance &instance, const Product<T> &product, T *c) {
+  Multiplication<T>(instance, product, c).run();
+}
+
+template void multiply(tl_instance &, const Product<float> &, float *);
+template void multiply(tl_instance &, const Product<double> &, double *);
+template void multiply_columns(const GemmKernels<float> &, const Matrix<float> &, int64_t, int64_t,
+                               const RightOperand<float> &, int64_t, int64_t, float *, int64_t,
+                               const float *, float *);
+template void multiply_columns(const GemmKernels<double> &, const Matrix<double> &, int64_t,
+                               int64_t, const RightOperand<double> &, int64_t, int64_t, double *,
+                               int64_t, const double *, double *);
+
+}  // namespace torchlean::cpu

@@ -1,0 +1,157 @@
+// The matrix product that products and convolutions are made of.
+//
+// Operands are packed into panels of a few rows or columns; a micro-kernel (gemm_kernels.cpp) keeps
+// one tile of the result in registers while it walks down a panel of either. Every element is
+// added up in one order, which follows from the depth alone: blocks of `depth_block` products, each
+// a chain of multiply-adds from +0, and then these sums from left to right. Neither the number of
+// threads nor the place of an element among tiles is to be seen in its bits.
+#pragma once
+
+#include "cpu.hpp"
+
+#include <algorithm>
+
+namespace torchlean::cpu {
+
+// c[r, j] = start[r] + sum over k of a[r * a_row + k * a_step] * b[k * b_step + j]. No start means
+// zeros; `add` adds to c instead.
+template <class T>
+struct Tile {
+  int64_t depth;
+  const T *a;
+  int64_t a_row;
+  int64_t a_step;
+  const T *b;
+  int64_t b_step;
+  T *c;
+  int64_t c_row;
+  int64_t cols;
+  const T *start;
+  bool add;
+};
+
+// Magnitudes of an array's elements.
+template <class T>
+struct Survey {
+  T largest = 0;
+  T smallest = std::numeric_limits<T>::infinity();  // of those that are not zero
+  bool finite = true;
+  bool lost = false;  // one is zero or subnormal although its source is not zero
+  bool tiny = false;  // one is zero or subnormal
+
+  void join(const Survey &other) {
+    largest = std::max(largest, other.largest);
+    smallest = std::min(smallest, other.smallest);
+    finite = finite && other.finite;
+    lost = lost || other.lost;
+    tiny = tiny || other.tiny;
+  }
+};
+
+// What is compiled for each target.
+template <class T>
+struct GemmKernels {
+  static constexpr int64_t most_rows = 8;
+  static constexpr int64_t most_vectors = 3;
+
+  int64_t lanes;
+  int64_t rows;  // of the largest tile
+  int64_t cols;
+
+  // tile[rows - 1][vectors - 1]: cols of a tile fill its last vector at least partly, and b has
+  // whole vectors.
+  void (*tile[most_rows][most_vectors])(const Tile<T> &);
+
+  // to[k * width + i] = from[i * stride + k] for i < used; zeros where used <= i < width.
+  void (*transpose)(const T *from, int64_t stride, int64_t used, int64_t depth, T *to,
+                    int64_t width);
+
+  // sums[r, j] = a[r] . b[j] of rows that lie `a_row` and `b_row` apart.
+  void (*dot)(const T *a, int64_t a_row, int64_t rows, const T *b, int64_t b_row, int64_t cols,
+              int64_t depth, T *sums, int64_t sums_row);
+
+  // c[j] += sum over k of a[k] * b[k * b_row + j], in the order of k.
+  void (*add_rows)(const T *a, const T *b, int64_t b_row, int64_t depth, T *c, int64_t cols);
+
+  // y = x * factor, or just a look at x where there is no y.
+  Survey<T> (*scale)(const T *x, T factor, int64_t count, T *y);
+};
+
+template <class T>
+const GemmKernels<T> &gemm_kernels(Target target);
+
+// A matrix at any strides.
+template <class T>
+struct Matrix {
+  const T *data;
+  int64_t row_stride;
+  int64_t col_stride;
+
+  const T *at(int64_t row, int64_t col) const { return data + row * row_stride + col * col_stride; }
+};
+
+// The right operand of a product, panel by panel.
+template <class T>
+class RightOperand {
+ public:
+  virtual ~RightOperand() = default;
+
+  // Rows [row, row + depth) of columns [col, col + cols), cols <= width: to[k * width + j], zeros
+  // behind the last column.
+  virtual void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to,
+                    int64_t width) const = 0;
+
+  // Where the elements lie that pack would copy, `step` being the distance of rows; NULL where they
+  // do not lie in rows.
+  virtual const T *in_place(int64_t /*row*/, int64_t /*col*/, int64_t & /*step*/) const {
+    return nullptr;
+  }
+};
+
+// How deep blocks of a sum of `depth` products are: all alike but the last.
+template <class T>
+int64_t depth_block(int64_t depth) {
+  constexpr int64_t most = 2048 / sizeof(T);
+  const int64_t blocks = std::max<int64_t>(1, (depth + most - 1) / most);
+  return std::max<int64_t>(1, (depth + blocks - 1) / blocks);
+}
+
+// Columns whose packed block stays in a core's second-level cache.
+template <class T>
+int64_t group_cols(const GemmKernels<T> &kernels) {
+  return 240 / kernels.cols * kernels.cols;
+}
+
+// Elements of working memory that multiply_columns needs.
+template <class T>
+int64_t columns_scratch(const GemmKernels<T> &kernels, int64_t depth, int64_t cols) {
+  const int64_t padded =
+      (std::min(cols, group_cols(kernels)) + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+  return depth_block<T>(depth) * (padded + kernels.rows) + 64 / sizeof(T);
+}
+
+// Rows [0, rows) of columns [col, col + cols) of a * b, on this thread. `c` is where the first of
+// these columns begins.
+template <class T>
+void multiply_columns(const GemmKernels<T> &kernels, const Matrix<T> &a, int64_t rows,
+                      int64_t depth, const RightOperand<T> &b, int64_t col, int64_t cols, T *c,
+                      int64_t c_row, const T *start, T *scratch);
+
+// c = a * b for a batch of matrices; c is dense, and each operand begins `a_batch` or `b_batch`
+// behind the one before.
+template <class T>
+struct Product {
+  int64_t batch;
+  int64_t m;
+  int64_t n;
+  int64_t p;
+  Matrix<T> a;
+  int64_t a_batch;
+  Matrix<T> b;
+  int64_t b_batch;
+};
+
+template <class T>
+void multiply(tl_instance &instance, const Product<T> &product, T *c);
+
+}  // namespace torchlean::cpu

@@ -1,0 +1,310 @@
+// The loops of the matrix product that have vectors in them.
+#include "gemm.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gemm_kernels.cpp"
+#include "targets.hpp"
+
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include "simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace torchlean::cpu::HWY_NAMESPACE {
+namespace {
+
+// Tiles that leave registers for a row of b and an element of a.
+#if HWY_TARGET == HWY_AVX3
+constexpr int64_t tile_rows = 8;
+#else
+constexpr int64_t tile_rows = 4;
+#endif
+constexpr int64_t tile_vectors = 3;
+
+template <class T, int rows, int vectors>
+void multiply_tile(const Tile<T> &tile) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  Vec<T> sum[rows][vectors];
+  const T *left[rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    left[r] = tile.a + r * tile.a_row;
+    const T *const result = tile.c + r * tile.c_row;
+    __builtin_prefetch(result, 1);
+    __builtin_prefetch(result + vectors * lanes - 1, 1);
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v) sum[r][v] = hn::Zero(d);
+  }
+  const T *b = tile.b;
+  const int64_t a_step = tile.a_step;
+  const int64_t b_step = tile.b_step;
+  for (int64_t k = tile.depth, at = 0; k > 0; --k, at += a_step, b += b_step) {
+    Vec<T> right[vectors];
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Vec<T> factor = hn::Set(d, left[r][at]);
+#pragma GCC unroll 3
+      for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(factor, right[v], sum[r][v]);
+    }
+  }
+  const int64_t in_last = tile.cols - (vectors - 1) * lanes;
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    T *const c = tile.c + r * tile.c_row;
+    const Vec<T> start = tile.start == nullptr ? hn::Zero(d) : hn::Set(d, tile.start[r]);
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v) {
+      T *const to = c + v * lanes;
+      if (v + 1 < vectors || in_last == lanes) {
+        const Vec<T> before = tile.add ? hn::LoadU(d, to) : start;
+        hn::StoreU(hn::Add(before, sum[r][v]), d, to);
+      } else {
+        const Vec<T> before = tile.add ? load_first(d, to, in_last) : start;
+        store_first(hn::Add(before, sum[r][v]), d, to, in_last);
+      }
+    }
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// A square of 16 bytes a side.
+template <class T>
+HWY_INLINE void transpose_square(const T *rows, int64_t stride, T *out, int64_t width) {
+  constexpr int64_t side = 16 / sizeof(T);
+  const hn::FixedTag<T, side> d;
+  const auto r0 = hn::LoadU(d, rows);
+  const auto r1 = hn::LoadU(d, rows + stride);
+  if constexpr (side == 2) {
+    hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out);
+    hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + width);
+  } else {
+    const auto r2 = hn::LoadU(d, rows + 2 * stride);
+    const auto r3 = hn::LoadU(d, rows + 3 * stride);
+    const auto even_low = hn::InterleaveLower(d, r0, r2);
+    const auto odd_low = hn::InterleaveLower(d, r1, r3);
+    const auto even_high = hn::InterleaveUpper(d, r0, r2);
+    const auto odd_high = hn::InterleaveUpper(d, r1, r3);
+    hn::StoreU(hn::InterleaveLower(d, even_low, odd_low), d, out);
+    hn::StoreU(hn::InterleaveUpper(d, even_low, odd_low), d, out + width);
+    hn::StoreU(hn::InterleaveLower(d, even_high, odd_high), d, out + 2 * width);
+    hn::StoreU(hn::InterleaveUpper(d, even_high, odd_high), d, out + 3 * width);
+  }
+}
+#endif
+
+// By tiles of a cache line a side, in each of which the lines that lie farther apart are visited
+// one after the other: many at once would drive each other out of the first-level cache.
+template <class T>
+void transpose(const T *from, int64_t stride, int64_t used, int64_t depth, T *to, int64_t width) {
+  int64_t whole_rows = 0;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr int64_t side = 16 / sizeof(T);
+  constexpr int64_t line = 64 / sizeof(T);
+  whole_rows = used / side * side;
+  const int64_t whole_depth = depth / side * side;
+  for (int64_t k0 = 0; k0 < whole_depth; k0 += line)
+    for (int64_t i0 = 0; i0 < whole_rows; i0 += line) {
+      const int64_t k1 = HWY_MIN(k0 + line, whole_depth);
+      const int64_t i1 = HWY_MIN(i0 + line, whole_rows);
+      if (width > stride) {
+        for (int64_t k = k0; k < k1; k += side)
+          for (int64_t i = i0; i < i1; i += side)
+            transpose_square(from + i * stride + k, stride, to + k * width + i, width);
+      } else {
+        for (int64_t i = i0; i < i1; i += side)
+          for (int64_t k = k0; k < k1; k += side)
+            transpose_square(from + i * stride + k, stride, to + k * width + i, width);
+      }
+    }
+  for (int64_t k = whole_depth; k < depth; ++k)
+    for (int64_t i = 0; i < whole_rows; ++i) to[k * width + i] = from[i * stride + k];
+#endif
+  for (int64_t i = whole_rows; i < width; ++i)
+    for (int64_t k = 0; k < depth; ++k) to[k * width + i] = i < used ? from[i * stride + k] : T(0);
+}
+
+template <class T, int rows, int cols>
+void dot_tile(const T *a, int64_t a_row, const T *b, int64_t b_row, int64_t depth, T *sums,
+              int64_t sums_row) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  Vec<T> sum[rows][cols];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < cols; ++c) sum[r][c] = hn::Zero(d);
+  int64_t k = 0;
+  for (; k + lanes <= depth; k += lanes) {
+    Vec<T> right[cols];
+#pragma GCC unroll 4
+    for (int c = 0; c < cols; ++c) right[c] = hn::LoadU(d, b + c * b_row + k);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; ++r) {
+      const Vec<T> left = hn::LoadU(d, a + r * a_row + k);
+#pragma GCC unroll 4
+      for (int c = 0; c < cols; ++c) sum[r][c] = hn::MulAdd(left, right[c], sum[r][c]);
+    }
+  }
+  if (k < depth) {
+    const int64_t rest = depth - k;
+#pragma GCC unroll 4
+    for (int c = 0; c < cols; ++c) {
+      const Vec<T> right = load_first(d, b + c * b_row + k, rest);
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; ++r)
+        sum[r][c] = hn::MulAdd(load_first(d, a + r * a_row + k, rest), right, sum[r][c]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < cols; ++c)
+      sums[r * sums_row + c] = hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
+}
+
+// Tiles of 4 x 4, and of 1 x 4, 4 x 1 and 1 x 1 at the edges. With n = 1 a single row streams four.
+template <class T, int rows>
+void dot_rows(const T *a, int64_t a_row, const T *b, int64_t b_row, int64_t cols, int64_t depth,
+              T *sums, int64_t sums_row) {
+  int64_t j = 0;
+  for (; j + 4 <= cols; j += 4)
+    dot_tile<T, rows, 4>(a, a_row, b + j * b_row, b_row, depth, sums + j, sums_row);
+  for (; j < cols; ++j)
+    dot_tile<T, rows, 1>(a, a_row, b + j * b_row, b_row, depth, sums + j, sums_row);
+}
+
+template <class T>
+void dot(const T *a, int64_t a_row, int64_t rows, const T *b, int64_t b_row, int64_t cols,
+         int64_t depth, T *sums, int64_t sums_row) {
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4)
+    dot_rows<T, 4>(a + i * a_row, a_row, b, b_row, cols, depth, sums + i * sums_row, sums_row);
+  for (; i < rows; ++i)
+    dot_rows<T, 1>(a + i * a_row, a_row, b, b_row, cols, depth, sums + i * sums_row, sums_row);
+}
+
+template <class T, int rows>
+void add_some_rows(const T *a, const T *b, int64_t b_row, T *c, int64_t cols) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  Vec<T> factor[rows];
+#pragma GCC unroll 8
+  for (int k = 0; k < rows; ++k) factor[k] = hn::Set(d, a[k]);
+  int64_t j = 0;
+  for (; j + lanes <= cols; j += lanes) {
+    Vec<T> sum = hn::LoadU(d, c + j);
+#pragma GCC unroll 8
+    for (int k = 0; k < rows; ++k)
+      sum = hn::MulAdd(factor[k], hn::LoadU(d, b + k * b_row + j), sum);
+    hn::StoreU(sum, d, c + j);
+  }
+  if (j < cols) {
+    Vec<T> sum = load_first(d, c + j, cols - j);
+#pragma GCC unroll 8
+    for (int k = 0; k < rows; ++k)
+      sum = hn::MulAdd(factor[k], load_first(d, b + k * b_row + j, cols - j), sum);
+    store_first(sum, d, c + j, cols - j);
+  }
+}
+
+template <class T>
+void add_rows(const T *a, const T *b, int64_t b_row, int64_t depth, T *c, int64_t cols) {
+  int64_t k = 0;
+  for (; k + 8 <= depth; k += 8) add_some_rows<T, 8>(a + k, b + k * b_row, b_row, c, cols);
+  for (; k < depth; ++k) add_some_rows<T, 1>(a + k, b + k * b_row, b_row, c, cols);
+}
+
+template <class T>
+Survey<T> scale(const T *x, T factor, int64_t count, T *y) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  const Vec<T> times = hn::Set(d, factor);
+  const Vec<T> infinity = hn::Inf(d);
+  const Vec<T> least_normal = hn::Set(d, std::numeric_limits<T>::min());
+  Vec<T> largest = hn::Zero(d);
+  Vec<T> smallest = infinity;
+  auto nonfinite = hn::Ne(largest, largest);
+  auto lost = nonfinite;
+  auto tiny = nonfinite;
+  const auto look = [&](Vec<T> source, Vec<T> value) HWY_ATTR {
+    const Vec<T> magnitude = hn::Abs(value);
+    const auto below = hn::Lt(magnitude, least_normal);
+    nonfinite = hn::Or(nonfinite, hn::Not(hn::Lt(magnitude, infinity)));
+    tiny = hn::Or(tiny, below);
+    lost = hn::Or(lost, hn::And(below, hn::Ne(source, hn::Zero(d))));
+    largest = hn::Max(largest, magnitude);
+    smallest =
+        hn::Min(smallest, hn::IfThenElse(hn::Eq(magnitude, hn::Zero(d)), infinity, magnitude));
+  };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const Vec<T> source = hn::LoadU(d, x + i);
+    const Vec<T> value = hn::Mul(source, times);
+    if (y != nullptr) hn::StoreU(value, d, y + i);
+    look(source, value);
+  }
+  for (; i < count; ++i) {
+    const Vec<T> source = hn::Set(d, x[i]);
+    const Vec<T> value = hn::Mul(source, times);
+    if (y != nullptr) y[i] = hn::GetLane(value);
+    look(source, value);
+  }
+  Survey<T> result;
+  result.largest = hn::GetLane(hn::MaxOfLanes(d, largest));
+  result.smallest = hn::GetLane(hn::MinOfLanes(d, smallest));
+  result.finite = hn::AllFalse(d, nonfinite);
+  result.lost = !hn::AllFalse(d, lost);
+  result.tiny = !hn::AllFalse(d, tiny);
+  return result;
+}
+
+template <class T, int rows>
+constexpr void add_tiles(GemmKernels<T> &kernels) {
+  if constexpr (rows > 0) {
+    kernels.tile[rows - 1][0] = multiply_tile<T, rows, 1>;
+    kernels.tile[rows - 1][1] = multiply_tile<T, rows, 2>;
+    kernels.tile[rows - 1][2] = multiply_tile<T, rows, 3>;
+    add_tiles<T, rows - 1>(kernels);
+  }
+}
+
+template <class T>
+constexpr GemmKernels<T> make_kernels() {
+  GemmKernels<T> kernels{};
+  kernels.lanes = hn::MaxLanes(Lanes<T>());
+  kernels.rows = tile_rows;
+  kernels.cols = tile_vectors * kernels.lanes;
+  add_tiles<T, tile_rows>(kernels);
+  kernels.transpose = transpose<T>;
+  kernels.dot = dot<T>;
+  kernels.add_rows = add_rows<T>;
+  kernels.scale = scale<T>;
+  return kernels;
+}
+
+constexpr GemmKernels<float> float_kernels = make_kernels<float>();
+constexpr GemmKernels<double> double_kernels = make_kernels<double>();
+
+}  // namespace
+}  // namespace torchlean::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace torchlean::cpu {
+
+template <>
+const GemmKernels<float> &gemm_kernels(Target target) {
+  return TORCHLEAN_CPU_CHOOSE(target, float_kernels);
+}
+
+template <>
+const GemmKernels<double> &gemm_kernels(Target target) {
+  return TORCHLEAN_CPU_CHOOSE(target, double_kernels);
+}
+
+}  // namespace torchlean::cpu
+#endif

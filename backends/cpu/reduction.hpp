@@ -1,0 +1,47 @@
+// Sums over an axis, which other families need, too, and entries that fill files of their own.
+#pragma once
+
+#include "cpu.hpp"
+
+namespace torchlean::cpu {
+
+// How x is laid out: (outer, n, inner), the middle axis summed over.
+struct MiddleAxis {
+  uint64_t outer;
+  uint64_t n;
+  uint64_t inner;
+};
+
+// y[o, i] = the sum of x[o, :, i], 0 where n is 0. in_order: term by term from +0, else in a tree.
+template <class T>
+void sum_middle(tl_instance &instance, MiddleAxis shape, bool in_order, const T *x, T *y);
+
+// The loops that each target has for sums, and for maxima.
+template <class T>
+struct FoldKernels {
+  // The n neighbours at x, in no matter which order that n decides. is_far: they come from memory,
+  // not from caches.
+  T (*row)(const T *x, uint64_t n, bool is_far);
+  // y[i * y_step] takes in x[i * x_step + k] for k = 0, 1 ... n - 1, for each i < rows.
+  void (*rows_in_order)(const T *x, uint64_t x_step, uint64_t rows, uint64_t n, T *y,
+                        uint64_t y_step);
+  // y[j] takes in x[i * x_step + j] for i = 0, 1 ... rows - 1, for each j < width.
+  void (*columns_in_order)(const T *x, uint64_t x_step, uint64_t rows, uint64_t width, T *y);
+  // As before, but block_rows at a time, and then those: rows <= chunk_rows, width <= strip.
+  void (*columns)(const T *x, uint64_t x_step, uint64_t rows, uint64_t width, T *y);
+};
+
+// Those for sums.
+template <class T>
+const FoldKernels<T> &sum_kernels_for(const tl_instance &instance);
+
+// reduction.sum_to_shape
+void sum_to_shape(tl_instance &instance, const tl_operand *operand,
+                  const tl_broadcast_params *params, uint64_t out_count, tl_flags,
+                  tl_storage **out);
+
+// reduction.row_mask
+void row_mask(tl_instance &instance, tl_row_mask_op op, const tl_operand *operand, uint64_t rows,
+              uint64_t cols, uint64_t k, tl_flags, tl_storage **out);
+
+}  // namespace torchlean::cpu

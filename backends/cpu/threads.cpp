@@ -1,0 +1,163 @@
+// The pool of threads.
+#include "threads.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include <sched.h>
+#include <signal.h>
+
+namespace torchlean::cpu {
+namespace {
+
+// More than any loop here gains from.
+constexpr uint32_t max_workers = 255;
+
+// Pieces per thread: few enough to cost nothing, enough to make up for a thread that is late.
+constexpr uint64_t pieces_per_thread = 4;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Waits until `word` differs from `old`: awake for a few microseconds, in which the next loop often
+// comes, then asleep.
+uint32_t wait_for_change(const std::atomic<uint32_t> &word, uint32_t old) {
+  constexpr int rounds = 200;
+  for (int i = 0; i < rounds; ++i) {
+    const uint32_t now = word.load(std::memory_order_acquire);
+    if (now != old) return now;
+    pause_briefly();
+  }
+  word.wait(old, std::memory_order_acquire);
+  return word.load(std::memory_order_acquire);
+}
+
+class Pool {
+ public:
+  // False where it is taken.
+  bool run(const detail::Loop &loop, uint32_t threads) {
+    if (taken_.test_and_set(std::memory_order_acquire)) return false;
+    const uint32_t helpers = grow_to(std::min(threads - 1, max_workers));
+    loop_ = loop;
+    const uint64_t grains = (loop.count - 1) / loop.grain + 1;
+    const uint64_t pieces = std::min(grains, (helpers + 1) * pieces_per_thread);
+    piece_ = ((grains - 1) / pieces + 1) * loop.grain;
+    next_.store(0, std::memory_order_relaxed);
+    const uint32_t wanted = static_cast<uint32_t>(std::min<uint64_t>(helpers, pieces - 1));
+    seats_.store(wanted << seat_shift, std::memory_order_release);
+    for (uint32_t i = 0; i < wanted; ++i) {
+      calls_[i].word.fetch_add(1, std::memory_order_release);
+      calls_[i].word.notify_one();
+    }
+    take_pieces();
+    // Nobody may sit down any more; those who did are waited for.
+    uint32_t seats = seats_.fetch_and(seated_mask, std::memory_order_acq_rel) & seated_mask;
+    while (seats != 0) seats = wait_for_change(seats_, seats);
+    const std::exception_ptr failure = std::exchange(failure_, nullptr);
+    failed_.clear(std::memory_order_relaxed);
+    taken_.clear(std::memory_order_release);
+    if (failure) std::rethrow_exception(failure);
+    return true;
+  }
+
+ private:
+  // The word on which a worker sleeps, on a cache line of its own.
+  struct alignas(64) Call {
+    std::atomic<uint32_t> word{0};
+  };
+
+  // Starts workers until there are `wanted`; how many there are, fewer where the system refuses.
+  uint32_t grow_to(uint32_t wanted) {
+    // The program's signals are for its own threads.
+    sigset_t all;
+    sigset_t former;
+    sigfillset(&all);
+    if (workers_ < wanted) pthread_sigmask(SIG_SETMASK, &all, &former);
+    const uint32_t before = workers_;
+    try {
+      for (; workers_ < wanted; ++workers_)
+        std::thread([this, i = workers_] { work(calls_[i].word); }).detach();
+    } catch (const std::exception &) {  // no thread to be had: fewer do it
+    }
+    if (before < wanted) pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    return std::min(workers_, wanted);
+  }
+
+  void work(const std::atomic<uint32_t> &word) {
+    for (uint32_t seen = 0;;) {
+      seen = wait_for_change(word, seen);
+      if (!sit_down()) continue;
+      take_pieces();
+      if ((seats_.fetch_sub(1, std::memory_order_acq_rel) - 1) == 0) seats_.notify_one();
+    }
+  }
+
+  // Takes part in the loop under way; false where there is none or enough do.
+  bool sit_down() {
+    uint32_t seats = seats_.load(std::memory_order_acquire);
+    while (seats >> seat_shift != 0) {
+      const uint32_t taken = seats - (1U << seat_shift) + 1;
+      if (seats_.compare_exchange_weak(seats, taken, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+
+  void take_pieces() noexcept {
+    while (true) {
+      const uint64_t begin = next_.fetch_add(piece_, std::memory_order_relaxed);
+      if (begin >= loop_.count) return;
+      try {
+        loop_.run(loop_.body, begin, std::min(begin + piece_, loop_.count));
+      } catch (...) {
+        if (!failed_.test_and_set(std::memory_order_relaxed)) failure_ = std::current_exception();
+        next_.store(loop_.count, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  // seats_: free seats above, threads seated below.
+  static constexpr int seat_shift = 16;
+  static constexpr uint32_t seated_mask = (1U << seat_shift) - 1;
+
+  std::atomic_flag taken_;
+  detail::Loop loop_{};
+  uint64_t piece_ = 0;
+  alignas(64) std::atomic<uint64_t> next_{0};
+  alignas(64) std::atomic<uint32_t> seats_{0};
+  std::atomic_flag failed_;
+  std::exception_ptr failure_;
+  uint32_t workers_ = 0;
+  std::array<Call, max_workers> calls_;
+};
+
+// Never destroyed: its threads sleep in it when the process ends.
+Pool &pool() {
+  static auto *const instance = new Pool;
+  return *instance;
+}
+
+}  // namespace
+
+namespace detail {
+
+void run_in_pool(const Loop &loop, uint32_t threads) {
+  if (!pool().run(loop, threads)) loop.run(loop.body, 0, loop.count);
+}
+
+}  // namespace detail
+
+uint32_t default_threads() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return std::thread::hardware_concurrency();
+  return static_cast<uint32_t>(CPU_COUNT(&allowed));
+}
+
+}  // namespace torchlean::cpu
