@@ -46,14 +46,16 @@ std::string library_mismatch(const ElfFacts &facts) {
   const std::filesystem::path path = resolve_library(facts, note.library);
   if (path.empty()) return {};  // the loader's own words say more about a missing library
   const std::string found_version = version_beside(path);
-  bool agrees =
-      found_version.empty() || plain_version(found_version) == plain_version(note.built_for);
+  const bool is_other_version =
+      !found_version.empty() && plain_version(found_version) != plain_version(note.built_for);
   const ElfInspection found = inspect_elf(path);
-  if (!found.facts) {
+  if (!found.facts && !is_other_version) {
     return fmt::format("{} cannot be used: {}; install {} anew", path.string(), found.reason,
                        note.built_for);
   }
-  if (!note.library_build_id.empty()) agrees = found.facts->build_id == note.library_build_id;
+  const bool agrees = note.library_build_id.empty()
+                          ? !is_other_version
+                          : found.facts && found.facts->build_id == note.library_build_id;
   if (agrees) return {};
   return fmt::format(
       "built for {}, but {} is {}; rebuild the backend against it, or put the folder of {} first",
