@@ -1,9 +1,11 @@
 // Rows picked from a matrix, and rows added to it.
 //
-// Updates are added in index order in either mode: each thread takes the updates of its own rows.
+// Updates are added in index order in either mode: each thread takes the updates of its own rows,
+// one thread those of single elements.
 #include "blocks.hpp"
 #include "cpu.hpp"
 #include "map.hpp"
+#include "moves.hpp"
 #include "threads.hpp"
 
 #include <algorithm>
@@ -159,6 +161,12 @@ void scatter_add_rows(tl_instance &instance, const tl_operand *start, const tl_o
     expect_equal("values.count", values.size(), product({k, cols}));
     Result<T> y(instance, base.size());
     const auto &kernels = kernels_for<T>(instance, cols);
+    if (cols == 1) {
+      // Each thread would look through all indices, and guess wrong at every other one.
+      copy_bytes(instance, base.data(), y.begin(), base.size_bytes());
+      kernels.scatter(values.data(), indices, k, 0, rows, {y.begin(), rows, cols});
+      return hand_out(out, y);
+    }
     // One piece for each thread, since each looks through all indices.
     const uint64_t threads =
         (base.size() + values.size()) / piece + 1 < 2 ? 1 : instance.threads.load();

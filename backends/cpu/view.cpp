@@ -293,7 +293,11 @@ void copy_transposed(const tl_instance &instance, std::span<const Axis> axes, si
 template <class W>
 void copy_words(const tl_instance &instance, const Axes &all, const W *from, W *to) {
   const std::span<const Axis> axes = all.all();
-  const bool stream = exceeds_caches(count_of(axes) * sizeof(W));
+  // A source that is read again and again stays in the caches, and so may what is made of it:
+  // stores past them are slower then.
+  const bool repeats =
+      std::any_of(axes.begin(), axes.end(), [](const Axis &axis) { return axis.stride == 0; });
+  const bool stream = !repeats && exceeds_caches(count_of(axes) * sizeof(W));
   // Rows that lie in one piece: do neighbours in the source end up far apart, and are they short?
   constexpr uint64_t short_run = 256 / sizeof(W);
   const bool has_runs = !axes.empty() && axes.back().stride == 1;
