@@ -84,6 +84,7 @@ TEST_CASE("bench has rows of each size for every native operation and dtype") {
 TEST_CASE("every row of bench is a call that the operation takes") {
   const Finished finished =
       bench({"--backends", "reference", "--size", "5", "--threads", "1", "--json"});
+  CAPTURE(finished.err);
   CHECK(finished.exit_code == 0);
   const json rows = json::parse(finished.out)["rows"];
   CHECK(rows.size() > 180);
