@@ -87,15 +87,16 @@ TEST_CASE_TEMPLATE("products are right on every edge of tiles and blocks", T, fl
                               {5, 257, 9}, {7, 8, 15},  {8, 513, 16}, {9, 31, 17},  {12, 5, 47},
                               {17, 9, 48}, {16, 3, 49}, {9, 260, 97}, {10, 12, 241}};
   for (const auto &backend : every_target())
-    for (const auto [m, n, p] : shapes)
+    for (const Shape &sides : shapes)
       for (const uint32_t ways : {0U, 1U, 2U, 3U}) {
-        CAPTURE(m);
-        CAPTURE(n);
-        CAPTURE(p);
+        CAPTURE(sides.m);
+        CAPTURE(sides.n);
+        CAPTURE(sides.p);
         CAPTURE(ways);
-        const tl_bmm_params shape = {sizeof shape, 1, m, n, p, ways & 1, ways >> 1};
-        const auto a = uniform<T>(m * n, 1);
-        const auto b = uniform<T>(n * p, 2);
+        const tl_bmm_params shape = {sizeof shape, 1,        sides.m,  sides.n,
+                                     sides.p,      ways & 1, ways >> 1};
+        const auto a = uniform<T>(sides.m * sides.n, 1);
+        const auto b = uniform<T>(sides.n * sides.p, 2);
         CHECK(products_are_right(shape, a, b, multiply(*backend, shape, a, b), 1));
       }
 }

@@ -1,8 +1,10 @@
 /* Stands in for NVIDIA's library of ranges: says what is marked. */
 #include <stdio.h>
 
+/* NOLINTBEGIN(readability-identifier-naming) */
 int nvtxRangePushA(const char *name);
 int nvtxRangePop(void);
+/* NOLINTEND(readability-identifier-naming) */
 
 static __thread int depth;
 
