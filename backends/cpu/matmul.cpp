@@ -2,6 +2,8 @@
 #include "gemm.hpp"
 #include "threads.hpp"
 
+#include <torchlean/host_arguments.hpp>
+
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -9,18 +11,6 @@
 
 namespace torchlean::cpu {
 namespace {
-
-// The shape of a product, checked against its operands.
-tl_bmm_params checked_shape(const tl_bmm_params *params, uint64_t a_count, uint64_t b_count) {
-  const tl_bmm_params shape = known_part("params", params);
-  if (shape.transpose_a > 1 || shape.transpose_b > 1)
-    throw invalid("params.transpose_a and transpose_b are " + std::to_string(shape.transpose_a) +
-                  " and " + std::to_string(shape.transpose_b) + ", expected 0 or 1");
-  expect_equal("a.count", a_count, product({shape.batch, shape.m, shape.n}));
-  expect_equal("b.count", b_count, product({shape.batch, shape.n, shape.p}));
-  check_count(product({shape.batch, shape.m, shape.p}));
-  return shape;
-}
 
 template <class T>
 Product<T> product_of(const tl_bmm_params &shape, const T *a, const T *b) {
@@ -44,7 +34,7 @@ void bmm(tl_instance &instance, const tl_operand *first, const tl_operand *secon
   with_native(first->dtype, [&]<class T>(T) {
     const auto a = values_of<T>("a", first);
     const auto b = values_of<T>("b", second);
-    const tl_bmm_params shape = checked_shape(params, a.size(), b.size());
+    const tl_bmm_params shape = known_bmm(params, a.size(), b.size());
     Result<T> c(instance, shape.batch * shape.m * shape.p);
     multiply(instance, product_of(shape, a.data(), b.data()), c.begin());
     hand_out(out, c);
@@ -114,7 +104,7 @@ void bmm_scaled(tl_instance &instance, const tl_operand *first, const tl_operand
   with_native(first->dtype, [&]<class T>(T) {
     const auto a = values_of<T>("a", first);
     const auto b = values_of<T>("b", second);
-    const tl_bmm_params shape = checked_shape(params, a.size(), b.size());
+    const tl_bmm_params shape = known_bmm(params, a.size(), b.size());
 
     const bool spread = std::fabs(factor) <= 1;
     const T root = static_cast<T>(std::sqrt(std::fabs(factor)));

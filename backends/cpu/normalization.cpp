@@ -5,6 +5,8 @@
 #include "softmax.hpp"
 #include "threads.hpp"
 
+#include <torchlean/host_arguments.hpp>
+
 #include <algorithm>
 #include <cmath>
 
@@ -254,12 +256,6 @@ constexpr uint64_t piece = 8192;
 template <class T>
 const LayerNormKernels<T> &kernels_for(const tl_instance &instance) {
   return TORCHLEAN_CPU_CHOOSE(instance.target, layer_norm_kernels<T>);
-}
-
-void check_not_empty(uint64_t rows, uint64_t cols) {
-  if (rows == 0 || cols == 0)
-    throw invalid("rows and cols are " + std::to_string(rows) + " and " + std::to_string(cols) +
-                  ", expected at least 1");
 }
 
 void layer_norm(tl_instance &instance, const tl_operand *operand, const tl_operand *factor,

@@ -2,6 +2,8 @@
 #include "exact_sum.hpp"
 #include "reference.hpp"
 
+#include <torchlean/host_arguments.hpp>
+
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -24,25 +26,13 @@ void multiply(const tl_bmm_params &shape, const T *a, const T *b, T *c) {
       }
 }
 
-// The shape of a product, checked against its operands.
-tl_bmm_params checked_shape(const tl_bmm_params *params, uint64_t a_count, uint64_t b_count) {
-  const tl_bmm_params shape = known_part("params", params);
-  if (shape.transpose_a > 1 || shape.transpose_b > 1)
-    throw invalid("params.transpose_a and transpose_b are " + std::to_string(shape.transpose_a) +
-                  " and " + std::to_string(shape.transpose_b) + ", expected 0 or 1");
-  expect_equal("a.count", a_count, product({shape.batch, shape.m, shape.n}));
-  expect_equal("b.count", b_count, product({shape.batch, shape.n, shape.p}));
-  check_count(product({shape.batch, shape.m, shape.p}));
-  return shape;
-}
-
 void bmm(tl_instance &instance, const tl_operand *first, const tl_operand *second,
          const tl_bmm_params *params, tl_flags, tl_storage **out) {
   expect_given("a", first);
   with_native(first->dtype, [&]<class T>(T) {
     const auto a = values_of<T>("a", first);
     const auto b = values_of<T>("b", second);
-    const tl_bmm_params shape = checked_shape(params, a.size(), b.size());
+    const tl_bmm_params shape = known_bmm(params, a.size(), b.size());
     Result<T> c(instance, shape.batch * shape.m * shape.p);
     multiply(shape, a.data(), b.data(), c.begin());
     hand_out(out, c);
@@ -86,7 +76,7 @@ void bmm_scaled(tl_instance &instance, const tl_operand *first, const tl_operand
   with_native(first->dtype, [&]<class T>(T) {
     const auto a = values_of<T>("a", first);
     const auto b = values_of<T>("b", second);
-    const tl_bmm_params shape = checked_shape(params, a.size(), b.size());
+    const tl_bmm_params shape = known_bmm(params, a.size(), b.size());
 
     const bool spread = std::fabs(scale) <= 1;
     const T root = spread ? static_cast<T>(std::sqrt(std::fabs(scale))) : T(1);

@@ -3,6 +3,8 @@
 #include "reference.hpp"
 #include "softmax_row.hpp"
 
+#include <torchlean/host_arguments.hpp>
+
 #include <vector>
 
 namespace torchlean::reference {
@@ -71,12 +73,6 @@ std::vector<Wide<T>> centred(std::span<const T> x) {
     for (W &value : y) value -= centre;
   }
   return y;
-}
-
-void check_not_empty(uint64_t rows, uint64_t cols) {
-  if (rows == 0 || cols == 0)
-    throw invalid("rows and cols are " + std::to_string(rows) + " and " + std::to_string(cols) +
-                  ", expected at least 1");
 }
 
 void layer_norm(tl_instance &instance, const tl_operand *operand, const tl_operand *factor,

@@ -1,28 +1,18 @@
 // Moves of whole elements.
 #include "walk.hpp"
 
+#include <torchlean/host_arguments.hpp>
+
 namespace torchlean::reference {
 
 std::vector<Axis> broadcast_axes(const tl_broadcast_params *params, uint64_t small_count) {
-  const tl_broadcast_params known = known_part("params", params);
-  if (known.rank > TL_MAX_RANK)
-    throw invalid("params.rank is " + std::to_string(known.rank) + ", expected at most " +
-                  std::to_string(TL_MAX_RANK));
-  const uint64_t count = product(std::span(known.dims, known.rank));
-  if (count == 0) throw invalid("params.dims holds a 0, expected at least 1 everywhere");
-  check_count(count);
-
+  const tl_broadcast_params known = known_broadcast(params, small_count);
   std::vector<Axis> axes(known.rank);
   uint64_t large_stride = 1;
-  uint64_t last = 0;  // the small side's index at the far corner
   for (uint32_t i = known.rank; i-- > 0;) {
     axes[i] = {known.dims[i], large_stride, known.strides[i]};
     large_stride *= known.dims[i];
-    last = sum({last, product({known.dims[i] - 1, known.strides[i]})});
   }
-  if (last >= small_count)
-    throw invalid("params.strides reach element " + std::to_string(last) + " of " +
-                  std::to_string(small_count));
   return axes;
 }
 
@@ -42,11 +32,7 @@ void concat(tl_instance &instance, const tl_operand *first, const tl_operand *se
 
 void slice(tl_instance &instance, const tl_operand *operand, uint64_t start, uint64_t length,
            tl_flags, tl_storage **out) {
-  const auto x = bytes_of("x", operand);
-  if (start > operand->count || length > operand->count - start)
-    throw invalid("start is " + std::to_string(start) + " and length " + std::to_string(length) +
-                  ", expected a part of " + std::to_string(operand->count) + " elements");
-  const auto part = x.subspan(start * operand->width, length * operand->width);
+  const auto part = part_of("x", operand, start, length);
   Result<std::byte> y(instance, part.size());
   std::copy(part.begin(), part.end(), y.begin());
   hand_out(out, y);
