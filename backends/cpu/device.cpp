@@ -3,6 +3,8 @@
 #include "targets.hpp"
 #include "threads.hpp"
 
+#include <torchlean/host_system.hpp>
+
 namespace torchlean::cpu {
 namespace {
 

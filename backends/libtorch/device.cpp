@@ -3,28 +3,12 @@
 #include "host_allocator.hpp"
 #include "libtorch.hpp"
 
-#include <fstream>
-#include <thread>
+#include <torchlean/host_system.hpp>
 
-#include <unistd.h>
+#include <thread>
 
 namespace torchlean::libtorch {
 namespace {
-
-uint64_t pages_in_bytes(int name) {
-  const long pages = sysconf(name);
-  const long size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : 0;
-}
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "host processor";
-}
 
 uint32_t device_count(const tl_instance &instance) {
   return instance.is_on_cuda() ? cuda::count() : 1;
@@ -54,7 +38,7 @@ tl_device_properties host_properties() {
   tl_device_properties values{};
   processor_name().copy(values.name, sizeof(values.name) - 1);
   values.multiprocessor_count = std::thread::hardware_concurrency();
-  values.total_bytes = pages_in_bytes(_SC_PHYS_PAGES);
+  values.total_bytes = bytes_of_pages(_SC_PHYS_PAGES);
   return values;
 }
 
@@ -69,8 +53,8 @@ tl_memory_info host_memory_info() {
   values.reserved_bytes = host_blocks().reserved().now();
   values.peak_allocated_bytes = allocated_bytes().peak();
   values.peak_reserved_bytes = host_blocks().reserved().peak();
-  values.device_free_bytes = pages_in_bytes(_SC_AVPHYS_PAGES);
-  values.device_total_bytes = pages_in_bytes(_SC_PHYS_PAGES);
+  values.device_free_bytes = bytes_of_pages(_SC_AVPHYS_PAGES);
+  values.device_total_bytes = bytes_of_pages(_SC_PHYS_PAGES);
   return values;
 }
 

@@ -1,7 +1,7 @@
 // The one device: this host. Its figures, and the switches that mean something here.
 #include "reference.hpp"
 
-#include <unistd.h>
+#include <torchlean/host_system.hpp>
 
 namespace torchlean::reference {
 namespace {

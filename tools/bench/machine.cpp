@@ -2,6 +2,7 @@
 #include "bench/machine.hpp"
 
 #include <fmt/format.h>
+#include <torchlean/host_system.hpp>
 
 #include <sched.h>
 #include <sys/utsname.h>
@@ -10,19 +11,9 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 
 namespace torchlean::tools {
 namespace {
-
-std::string processor_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 std::string date_now() {
   const std::time_t seconds = std::time(nullptr);
@@ -37,12 +28,8 @@ std::uint64_t system_value(int name) {
   return static_cast<std::uint64_t>(std::max(sysconf(name), 0L));
 }
 
-// Of the first processor's last level; the C library's figure is ten times too large on some
-// virtual machines.
 std::uint64_t cache_bytes() {
-  std::uint64_t kibibytes = 0;
-  std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> kibibytes;
-  if (kibibytes != 0) return kibibytes << 10U;
+  if (const std::uint64_t known = last_level_cache(); known != 0) return known;
   return std::max(system_value(_SC_LEVEL3_CACHE_SIZE), system_value(_SC_LEVEL2_CACHE_SIZE));
 }
 
@@ -50,7 +37,7 @@ std::uint64_t cache_bytes() {
 
 Machine this_machine() {
   Machine machine;
-  machine.processor = processor_model();
+  machine.processor = processor_name("unknown");
   utsname name{};
   uname(&name);
   machine.system = fmt::format("{} {} {}", name.sysname, name.release, name.machine);

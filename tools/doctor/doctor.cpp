@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <torchlean/host_system.hpp>
 #include <torchlean/runtime.hpp>
 
 #include <gnu/libc-version.h>
@@ -30,17 +31,6 @@ std::string first_line(const char *path) {
   return line;
 }
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      return line.substr(colon + 2);
-    }
-  }
-  return "unknown";
-}
-
 ordered_json system_record() {
   utsname names = {};
   uname(&names);
@@ -54,7 +44,7 @@ ordered_json system_record() {
   return {{"distribution", distribution},
           {"kernel", fmt::format("{} {} {}", names.sysname, names.release, names.machine)},
           {"libc", fmt::format("glibc {}", gnu_get_libc_version())},
-          {"processor", processor_name()},
+          {"processor", processor_name("unknown")},
           {"processors", sysconf(_SC_NPROCESSORS_ONLN)},
           {"memory", bytes_text(static_cast<unsigned long long>(sysconf(_SC_PHYS_PAGES)) *
                                 static_cast<unsigned long long>(sysconf(_SC_PAGESIZE)))},

@@ -11,14 +11,11 @@
 #include <cfloat>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
-
-#include <unistd.h>
 
 static_assert(FLT_EVAL_METHOD == 0, "every step must be rounded in its own type");
 
@@ -141,30 +138,6 @@ void give(const char *argument, Structure full, Structure *out) {
 // A host backend has one device.
 inline void check_index(uint32_t index) {
   if (index != 0) throw invalid("index is " + std::to_string(index) + ", expected 0");
-}
-
-// The processor's name as Linux gives it.
-inline std::string processor_name() {
-  std::string name = "host processor";
-  std::FILE *const file = std::fopen("/proc/cpuinfo", "re");
-  if (file == nullptr) return name;
-  for (char line[256]; std::fgets(line, sizeof line, file) != nullptr;) {
-    const std::string_view text = line;
-    const size_t colon = text.find(": ");
-    if (!text.starts_with("model name") || colon == text.npos) continue;
-    name = text.substr(colon + 2);
-    if (name.ends_with('\n')) name.pop_back();
-    break;
-  }
-  std::fclose(file);
-  return name;
-}
-
-// Bytes of memory: _SC_PHYS_PAGES or _SC_AVPHYS_PAGES; 0 where the system does not say.
-inline uint64_t bytes_of_pages(int which) {
-  const long pages = sysconf(which);
-  const long size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : 0;
 }
 
 }  // namespace torchlean
