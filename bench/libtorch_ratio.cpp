@@ -1,8 +1,9 @@
 // The libtorch backend through runtime.h beside direct ATen calls, as ratios of times.
 //
-// Both take turns, in samples of a millisecond or so; of each the fastest counts, since other
-// programs on the machine only add time. ATen computes in this process, where it shares the
-// backend's host memory, and in a second one, where it has its own as in any other program.
+// Both take turns, in samples of some milliseconds; of each the fastest counts, since other
+// programs on the machine only add time. Operands lie elsewhere in each turn: by where blocks lie a
+// time changes by several percent. ATen computes in this process, where it shares the backend's
+// host memory, and in a second one, where it has its own as in any other program.
 //
 //   libtorch_ratio [TURNS [THREADS]]        default: 25 turns, as many threads as ATen takes
 #include <torchlean/runtime.h>
@@ -121,14 +122,14 @@ double seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Seconds per call, in a sample of at least half a millisecond.
+// Seconds per call, in a sample of at least five milliseconds.
 template <class Call>
 double sample(Call call) {
   for (int64_t calls = 1;; calls *= 2) {
     const double start = seconds();
     for (int64_t i = 0; i < calls; ++i) call();
     const double time = seconds() - start;
-    if (time > 5e-4) return time / static_cast<double>(calls);
+    if (time > 5e-3) return time / static_cast<double>(calls);
   }
 }
 
@@ -218,17 +219,21 @@ void report(const SecondProcess &second, uint32_t group, int turns) {
   std::printf("%s\n  %-12s%12s%28s%28s\n", of.title, "", "ours", "ATen here",
               "ATen in a second process");
   std::printf("  %-12s%12s%12s%16s%12s%16s\n", "", "us", "us", "ours / ATen", "us", "ATen / ours");
-  const at::Tensor x = operand(of.elements);
-  tl_buffer *buffer = nullptr;
-  require(tl_full(static_cast<uint64_t>(of.elements), value, TL_FLOAT32, &buffer));
   double logarithms = 0;
   for (uint32_t i = 0; i < of.operations.size(); ++i) {
     const Operation &operation = of.operations[i];
     double ours = HUGE_VAL, here = HUGE_VAL, there = HUGE_VAL;
     for (int turn = 0; turn < turns; ++turn) {
+      std::vector<at::Tensor> in_the_way(static_cast<size_t>(turn) % 5);
+      for (at::Tensor &block : in_the_way) block = operand(of.elements);
+      const at::Tensor x = operand(of.elements);
+      tl_buffer *buffer = nullptr;
+      require(tl_full(static_cast<uint64_t>(of.elements), value, TL_FLOAT32, &buffer));
+      in_the_way.clear();
       ours = std::min(ours, our_sample(operation, buffer));
       here = std::min(here, atens_sample(operation, x));
       there = std::min(there, second.atens_sample(group, i));
+      tl_buffer_free(buffer);
     }
     logarithms += std::log(there / ours);
     std::printf("  %-12s%12.2f%12.2f%16.2f%12.2f%16.2f\n", operation.name, 1e6 * ours, 1e6 * here,
@@ -236,7 +241,6 @@ void report(const SecondProcess &second, uint32_t group, int turns) {
   }
   std::printf("  %-12s%68.2f\n", "geometric mean",
               std::exp(logarithms / static_cast<double>(of.operations.size())));
-  tl_buffer_free(buffer);
 }
 
 }  // namespace

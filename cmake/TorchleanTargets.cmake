@@ -9,11 +9,12 @@ target_include_directories(torchlean_headers INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set_target_properties(torchlean_headers PROPERTIES EXPORT_NAME headers)
 
-# The flags of everything that we compile (nvcc is told its own).
+# The flags of everything that we compile (nvcc is told its own); the plain ones have no sanitizer.
+add_library(torchlean_plain_options INTERFACE)
 add_library(torchlean_build_options INTERFACE)
 set(own_code $<COMPILE_LANGUAGE:C,CXX>)
 set(own_cxx $<COMPILE_LANGUAGE:CXX>)
-target_compile_options(torchlean_build_options INTERFACE
+set(own_flags
   "$<${own_code}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wundef;-Wformat=2;-Wvla>"
   "$<${own_code}:-Wcast-align;-Wpointer-arith;-Wlogical-op;-Wduplicated-cond>"
   "$<${own_cxx}:-Wnon-virtual-dtor;-Woverloaded-virtual;-Wextra-semi;-Wsuggest-override>"
@@ -27,18 +28,31 @@ target_compile_options(torchlean_build_options INTERFACE
   "$<${own_cxx}:-fvisibility-inlines-hidden>"
   # No machine's folders in what we ship; cached objects serve every clone.
   "$<${own_code}:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>")
+target_compile_options(torchlean_plain_options INTERFACE ${own_flags})
+target_compile_options(torchlean_build_options INTERFACE ${own_flags})
 if(TORCHLEAN_SANITIZE STREQUAL "address")
-  set(sanitizer -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  set(torchlean_sanitizer -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 elseif(TORCHLEAN_SANITIZE STREQUAL "thread")
-  set(sanitizer -fsanitize=thread)
+  set(torchlean_sanitizer -fsanitize=thread)
 endif()
 if(TORCHLEAN_SANITIZE)
   target_compile_options(torchlean_build_options INTERFACE
-    "$<${own_code}:${sanitizer};-fno-omit-frame-pointer>")
-  target_link_options(torchlean_build_options INTERFACE ${sanitizer})
+    "$<${own_code}:${torchlean_sanitizer};-fno-omit-frame-pointer>")
+  target_link_options(torchlean_build_options INTERFACE ${torchlean_sanitizer})
   torchlean_left_out("isolation of the C++ runtime"
                      "a sanitizer needs the shared one (TORCHLEAN_SANITIZE=${TORCHLEAN_SANITIZE})")
 endif()
+
+# torchlean_clients(): what this folder builds uses the runtime as any program does. Under a sanitizer
+# it is compiled as in a release, so that the compiler cache serves every preset from one: what is
+# looked at there are the libraries that it calls.
+set(torchlean_options torchlean_build_options)
+macro(torchlean_clients)
+  if(TORCHLEAN_SANITIZE)
+    set(CMAKE_CXX_FLAGS_DEBUG "${CMAKE_CXX_FLAGS_RELEASE}")
+    set(torchlean_options torchlean_plain_options)
+  endif()
+endmacro()
 
 # torchlean_export_only(<target> <version script>): only the symbols that the script names leave it.
 function(torchlean_export_only target script)
@@ -115,7 +129,8 @@ function(torchlean_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG;SERIAL" "TIMEOUT"
                         "SOURCES;LIBRARIES;LABELS;ENVIRONMENT;ARGS")
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE torchlean_headers torchlean_build_options ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE torchlean_headers ${torchlean_options} ${arg_LIBRARIES})
+  target_link_options(${name} PRIVATE ${torchlean_sanitizer})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin
     BUILD_WITH_INSTALL_RPATH OFF INSTALL_RPATH "")
@@ -143,6 +158,26 @@ function(torchlean_add_test name)
       TIMEOUT 3600 LABELS long ENVIRONMENT "${arg_ENVIRONMENT};TL_TEST_LONG=1"
       RUN_SERIAL ${arg_SERIAL})
   endif()
+endfunction()
+
+# torchlean_test_paths(<target> [<name> <path>]...): constants `const char *const <name>` of the test
+# program, declared without an #include. They are compiled in a file of their own, so that the
+# compiler cache serves the tests of every clone and preset.
+function(torchlean_test_paths target)
+  set(declarations "")
+  set(definitions "")
+  while(ARGN)
+    list(POP_FRONT ARGN name path)
+    string(APPEND declarations "extern const char *const ${name};\n")
+    string(APPEND definitions "const char *const ${name} = \"${path}\";\n")
+  endwhile()
+  set(paths ${CMAKE_CURRENT_BINARY_DIR}/${target}_paths)
+  file(GENERATE OUTPUT ${paths}.h
+    CONTENT "#ifdef __cplusplus\nextern \"C\" {\n#endif\n${declarations}#ifdef __cplusplus\n}\n#endif\n")
+  file(GENERATE OUTPUT ${paths}.c CONTENT "${definitions}")
+  set_source_files_properties(${paths}.c PROPERTIES GENERATED TRUE)
+  target_sources(${target} PRIVATE ${paths}.c)
+  target_compile_options(${target} PRIVATE "SHELL:-include ${paths}.h")
 endfunction()
 
 # torchlean_add_benchmark(<name> SOURCES <file>... [LIBRARIES <target>...])

@@ -15,6 +15,9 @@ namespace {
 constexpr size_t unit = 64;                 // the smallest block, and the step of the small sizes
 constexpr size_t last_multiple = 8 * unit;  // up to here
 
+// Blocks from this size on are kept by HostBlocks, smaller ones on shelves.
+constexpr size_t smallest_large = size_t{1} << 20;
+
 // Sizes to a power of two.
 constexpr size_t small_steps = 4;
 constexpr size_t large_steps = 8;
@@ -24,7 +27,7 @@ constexpr size_t large_steps = 8;
 // A fifth of the limit at most goes to the shelves.
 Allocator::Allocator(const tl_host &services)
     : shelf_bytes_(std::min(host_cache_limit(services) / (5 * shelf_count), uint64_t{2} << 20)),
-      blocks_(services, host_cache_limit(services) - shelf_bytes_ * shelf_count) {}
+      blocks_(services, host_cache_limit(services) - shelf_bytes_ * shelf_count, smallest_large) {}
 
 Allocator &Allocator::instance() {
   static auto *const allocator = new Allocator(*host);
@@ -34,7 +37,7 @@ Allocator &Allocator::instance() {
 size_t Allocator::block_size(size_t bytes) const {
   if (shelf_bytes_ == 0) return bytes;
   if (bytes <= last_multiple) return (bytes + unit - 1) / unit * unit;
-  const size_t steps = bytes < HostBlocks::smallest_kept ? small_steps : large_steps;
+  const size_t steps = bytes < smallest_large ? small_steps : large_steps;
   const size_t step = std::bit_floor(bytes - 1) / steps;
   return (bytes + step - 1) & ~(step - 1);
 }
@@ -51,8 +54,7 @@ size_t Allocator::shelf_of(size_t size) {
 void *Allocator::alloc(size_t bytes) {
   const size_t size = block_size(bytes);
   void *block = nullptr;
-  if (size < HostBlocks::smallest_kept && shelf_bytes_ != 0)
-    block = shelves_[shelf_of(size)].take(size);
+  if (size < smallest_large && shelf_bytes_ != 0) block = shelves_[shelf_of(size)].take(size);
   if (block == nullptr) block = blocks_.alloc(size);
   if (block == nullptr && trim()) block = blocks_.alloc(size);
   if (block != nullptr) allocated_.add(bytes);
@@ -62,7 +64,7 @@ void *Allocator::alloc(size_t bytes) {
 void Allocator::free(void *block, size_t bytes) noexcept {
   const size_t size = block_size(bytes);
   allocated_.subtract(bytes);
-  if (size < HostBlocks::smallest_kept && shelf_bytes_ != 0 &&
+  if (size < smallest_large && shelf_bytes_ != 0 &&
       shelves_[shelf_of(size)].put(block, size, most_of(size)))
     return;
   blocks_.free(block, size);
@@ -71,7 +73,7 @@ void Allocator::free(void *block, size_t bytes) noexcept {
 bool Allocator::trim() noexcept {
   bool found = blocks_.trim();
   if (shelf_bytes_ == 0) return found;
-  for (size_t size = unit; size < HostBlocks::smallest_kept; size = block_size(size + 1))
+  for (size_t size = unit; size < smallest_large; size = block_size(size + 1))
     while (void *const block = shelves_[shelf_of(size)].take(size)) {
       blocks_.free(block, size);
       found = true;

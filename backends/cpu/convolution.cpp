@@ -10,7 +10,7 @@
 #include "gemm.hpp"
 #include "threads.hpp"
 
-#include <torchlean/host_windows.hpp>
+#include <torchlean/backend_windows.hpp>
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 #include "gemm.hpp"
 #include "threads.hpp"
 
-#include <torchlean/host_arguments.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <cmath>
 #include <limits>

@@ -5,7 +5,7 @@
 #include "softmax.hpp"
 #include "threads.hpp"
 
-#include <torchlean/host_arguments.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <algorithm>
 #include <cmath>

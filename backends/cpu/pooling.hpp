@@ -3,7 +3,7 @@
 
 #include "pooling_kernels.hpp"
 
-#include <torchlean/host_windows.hpp>
+#include <torchlean/backend_windows.hpp>
 
 #include <algorithm>
 #include <cmath>

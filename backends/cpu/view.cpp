@@ -9,7 +9,7 @@
 #include "strided.hpp"
 #include "threads.hpp"
 
-#include <torchlean/host_arguments.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <algorithm>
 

@@ -18,8 +18,10 @@ void check_index(const char *operation, uint32_t index) {
   }
 }
 
-// An instance keeps the device that it was created on.
-void select(tl_instance *, uint32_t index) { check_index("select", index); }
+void select(tl_instance *instance, uint32_t index) {
+  check_index("select", index);
+  instance->select(index);
+}
 
 // Copies the members that the caller knows; struct_size itself stays the caller's.
 template <class Info>
@@ -30,33 +32,44 @@ void copy_known(const Info &from, Info *to) {
               reinterpret_cast<const std::byte *>(&from) + sizeof(size_t), known - sizeof(size_t));
 }
 
-void properties(tl_instance *instance, uint32_t index, tl_device_properties *out) {
+void properties(tl_instance *, uint32_t index, tl_device_properties *out) {
   check_index("properties", index);
   tl_device_properties all{};
-  device::describe(*instance->stream, all);
+  device::describe(index, all);
   copy_known(all, out);
 }
 
 void memory_info(tl_instance *instance, tl_memory_info *out) {
   tl_memory_info all{};
-  all.allocated_bytes = instance->allocated_bytes.load();
-  all.reserved_bytes = all.allocated_bytes;
-  all.peak_allocated_bytes = instance->peak_allocated_bytes.load();
-  all.peak_reserved_bytes = all.peak_allocated_bytes;
-  device::memory_of_device(*instance->stream, all.device_free_bytes, all.device_total_bytes);
+  device::memory_info(*instance->stream, all);
   copy_known(all, out);
 }
 
 void synchronize(tl_instance *instance) { device::synchronize(*instance->stream, "synchronize"); }
 
-void empty_cache(tl_instance *) {}
+void empty_cache(tl_instance *instance) { device::empty_cache(*instance->stream); }
 
-// Every operation so far computes each element by itself, so it is deterministic as it is.
-void set_setting(tl_instance *, tl_setting setting, uint32_t) {
-  if (setting != TL_SETTING_DETERMINISTIC) {
-    throw Failure(TL_UNSUPPORTED,
-                  "set_setting: setting " + std::to_string(setting) + " has no effect here");
+void set_setting(tl_instance *instance, tl_setting setting, uint32_t value) {
+  switch (setting) {
+    case TL_SETTING_DETERMINISTIC: instance->deterministic = value != 0; return;
+    case TL_SETTING_MATMUL_TF32: instance->tf32_products = value != 0; return;
+    default:
+      throw Failure(TL_UNSUPPORTED,
+                    "set_setting: setting " + std::to_string(setting) + " has no effect here");
   }
+}
+
+void set_memory_fraction(tl_instance *instance, double fraction) {
+  if (!(fraction > 0 && fraction <= 1)) {
+    throw Failure(TL_INVALID_ARGUMENT, "set_memory_fraction: fraction is " +
+                                           std::to_string(fraction) +
+                                           ", expected above 0 and at most 1");
+  }
+  device::set_memory_fraction(*instance->stream, fraction);
+}
+
+void versions(tl_instance *, uint32_t *out_driver, uint32_t *out_runtime) {
+  device::versions(*out_driver, *out_runtime);
 }
 
 }  // namespace
@@ -70,10 +83,10 @@ const tl_device_table device_table = {
     .synchronize = entry<synchronize>,
     .empty_cache = entry<empty_cache>,
     .set_setting = entry<set_setting>,
-    .set_memory_fraction = nullptr,
+    .set_memory_fraction = entry<set_memory_fraction>,
     .set_num_threads = nullptr,
     .num_threads = nullptr,
-    .versions = nullptr,
+    .versions = entry<versions>,
 };
 
 }  // namespace torchlean::cuda

@@ -4,6 +4,7 @@
 #include "instance.hpp"
 #include "launch.cuh"
 #include "operation_names.hpp"
+#include "words.cuh"
 
 namespace torchlean::cuda {
 
@@ -216,30 +217,56 @@ namespace {
 
 // ---- Kernels -----------------------------------------------------------------------------------
 
-// An argument of a mapped formula at element i: an array gives its element, a scalar itself.
-template <class T>
-__device__ T at(const T *array, uint64_t i) {
-  return array[i];
+// An argument of a mapped formula: an array gives its word i, a scalar itself for every element.
+template <size_t width, class T>
+__device__ Word<T, width> word_at(const T *array, uint64_t i) {
+  return load_word<width>(array, i);
+}
+template <size_t width, class T>
+__device__ T word_at(T scalar, uint64_t) {
+  return scalar;
+}
+template <class T, size_t width>
+__device__ T element_of(const Word<T, width> &word, size_t k) {
+  return word.element[k];
 }
 template <class T>
-__device__ T at(T scalar, uint64_t) {
+__device__ T element_of(T scalar, size_t) {
   return scalar;
 }
 
-template <auto value_of, class T, class... Arguments>
-__global__ void map_kernel(uint64_t n, T *out, Arguments... arguments) {
-  for (uint64_t i = first_element(); i < n; i += element_stride()) {
-    out[i] = value_of(at(arguments, i)...);
+template <auto value_of, class T, size_t width, class... Words>
+__device__ Word<T, width> mapped(const Words &...words) {
+  Word<T, width> values;
+  for (size_t k = 0; k < width; ++k) {
+    values.element[k] = value_of(element_of(words, k)...);
   }
+  return values;
+}
+
+template <auto value_of, class T, class... Arguments>
+__global__ void map_kernel(uint64_t items, uint64_t n, T *out, Arguments... arguments) {
+  for_words<widest_word<T>>(items, n, [&]<size_t width>(uint64_t i) {
+    store_word(out, i, mapped<value_of, T, width>(word_at<width>(arguments, i)...));
+  });
 }
 
 template <auto split_of, class T>
-__global__ void split_kernel(uint64_t n, T *out_a, T *out_b, const T *a, const T *b, const T *g) {
-  for (uint64_t i = first_element(); i < n; i += element_stride()) {
-    const formula::Split<T> both = split_of(a[i], b[i], g[i]);
-    out_a[i] = both.a;
-    out_b[i] = both.b;
-  }
+__global__ void split_kernel(uint64_t items, uint64_t n, T *out_a, T *out_b, const T *a, const T *b,
+                             const T *g) {
+  for_words<widest_word<T>>(items, n, [&]<size_t width>(uint64_t i) {
+    const Word<T, width> as = load_word<width>(a, i);
+    const Word<T, width> bs = load_word<width>(b, i);
+    const Word<T, width> gs = load_word<width>(g, i);
+    Word<T, width> d_a, d_b;
+    for (size_t k = 0; k < width; ++k) {
+      const formula::Split<T> both = split_of(as.element[k], bs.element[k], gs.element[k]);
+      d_a.element[k] = both.a;
+      d_b.element[k] = both.b;
+    }
+    store_word(out_a, i, d_a);
+    store_word(out_b, i, d_b);
+  });
 }
 
 // ---- From enumerators to kernels ---------------------------------------------------------------
@@ -247,16 +274,6 @@ __global__ void split_kernel(uint64_t n, T *out_a, T *out_b, const T *a, const T
 constexpr auto unary_names = operation_names<TL_UNARY_OP_COUNT>("unary");
 constexpr auto binary_names = operation_names<TL_BINARY_OP_COUNT>("binary");
 constexpr auto select_names = operation_names<TL_SELECT_BWD_OP_COUNT>("select_bwd");
-
-// The operation's name; an enumerator that is not known here is TL_UNSUPPORTED.
-template <size_t Count>
-const char *name_of(const std::array<const char *, Count> &names, const char *entry_name,
-                    uint32_t op) {
-  if (op >= Count) {
-    refuse_enumerator(entry_name, op);
-  }
-  return names[op];
-}
 
 // What one call computes: map<formula::relu<T>>(x) launches the kernel that fills `out`.
 template <class T>
@@ -268,8 +285,8 @@ struct Call {
 
   template <auto value_of, class... Arguments>
   void map(Arguments... arguments) const {
-    launch(*instance.stream, operation, n, &map_kernel<value_of, T, Arguments...>, out,
-           arguments...);
+    launch_words<widest_word<T>>(*instance.stream, operation, n,
+                                 &map_kernel<value_of, T, Arguments...>, out, arguments...);
   }
 };
 
@@ -362,11 +379,11 @@ void select_bwd(tl_instance *instance, tl_select_bwd_op op, const tl_operand *a,
     check_operand(operation, "gradient", *gradient, native_dtype<T>, n);
     Result d_a(*instance, operation, n, sizeof(T));
     Result d_b(*instance, operation, n, sizeof(T));
-    launch(*instance->stream, operation, n,
-           op == TL_SELECT_MAX_BWD ? &split_kernel<formula::max_bwd<T>, T>
-                                   : &split_kernel<formula::min_bwd<T>, T>,
-           d_a.elements<T>(), d_b.elements<T>(), elements<T>(*a), elements<T>(*b),
-           elements<T>(*gradient));
+    launch_words<widest_word<T>>(*instance->stream, operation, n,
+                                 op == TL_SELECT_MAX_BWD ? &split_kernel<formula::max_bwd<T>, T>
+                                                         : &split_kernel<formula::min_bwd<T>, T>,
+                                 d_a.elements<T>(), d_b.elements<T>(), elements<T>(*a),
+                                 elements<T>(*b), elements<T>(*gradient));
     out[0] = d_a.hand_over();
     out[1] = d_b.hand_over();
   });

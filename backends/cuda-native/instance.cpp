@@ -2,7 +2,19 @@
 #include "instance.hpp"
 
 #include <limits>
-#include <memory>
+
+void tl_instance::select(uint32_t index) {
+  using namespace torchlean::cuda;
+  const std::lock_guard lock(selecting_);
+  for (const auto &known : streams_) {
+    if (device::index_of(*known) == index) {
+      stream = known.get();
+      return;
+    }
+  }
+  streams_.push_back(decltype(streams_)::value_type(device::create_stream(*host, index)));
+  stream = streams_.back().get();
+}
 
 namespace torchlean::cuda {
 
@@ -12,18 +24,10 @@ std::string text(const char *operation, const char *argument) {
   return std::string(operation) + ": " + argument;
 }
 
-void count_allocation(tl_instance &instance, uint64_t bytes) {
-  const uint64_t now = instance.allocated_bytes.fetch_add(bytes) + bytes;
-  uint64_t peak = instance.peak_allocated_bytes.load();
-  while (peak < now && !instance.peak_allocated_bytes.compare_exchange_weak(peak, now)) {
-  }
-}
-
 }  // namespace
 
-void release(tl_instance *instance, tl_storage *storage) noexcept {
-  device::deallocate(*instance->stream, storage->block, storage->bytes);
-  instance->allocated_bytes.fetch_sub(storage->bytes);
+void release(tl_instance *, tl_storage *storage) noexcept {
+  device::deallocate(*storage->stream, storage->block, storage->bytes);
   delete storage;
 }
 
@@ -35,8 +39,8 @@ Result::Result(tl_instance &instance, const char *operation, uint64_t count, siz
   }
   auto storage = std::make_unique<tl_storage>();
   storage->bytes = count * width;
-  storage->block = device::allocate(*instance.stream, operation, storage->bytes);
-  count_allocation(instance, storage->bytes);
+  storage->stream = instance.stream;
+  storage->block = device::allocate(*storage->stream, operation, storage->bytes);
   storage_ = storage.release();
 }
 

@@ -3,25 +3,42 @@
 
 #include "device_api.hpp"
 
-#include <torchlean/backend.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 struct tl_instance {
-  torchlean::cuda::device::Stream *stream = nullptr;
-  std::atomic<uint64_t> allocated_bytes{0};
-  std::atomic<uint64_t> peak_allocated_bytes{0};
+  std::atomic<torchlean::cuda::device::Stream *> stream{nullptr};  // of the selected device
+  std::atomic<bool> deterministic{false};                          // TL_SETTING_DETERMINISTIC
+  std::atomic<bool> tf32_products{false};                          // TL_SETTING_MATMUL_TF32
+
+  // Makes a device the selected one. index < device::count().
+  void select(uint32_t index);
+
+ private:
+  struct Destroy {
+    void operator()(torchlean::cuda::device::Stream *stream) const noexcept {
+      torchlean::cuda::device::destroy_stream(stream);
+    }
+  };
+  // One of each device that was ever selected.
+  std::vector<std::unique_ptr<torchlean::cuda::device::Stream, Destroy>> streams_;
+  std::mutex selecting_;
 };
 
 // One block of device memory.
 struct tl_storage {
   void *block = nullptr;
   size_t bytes = 0;
+  torchlean::cuda::device::Stream *stream = nullptr;  // that it was allocated on
 };
 
 namespace torchlean::cuda {
@@ -54,9 +71,10 @@ class Result {
   tl_storage *storage_;
 };
 
+// NULL where the operand is empty.
 template <class T>
 const T *elements(const tl_operand &operand) {
-  return static_cast<const T *>(operand.storage->block);
+  return operand.storage == nullptr ? nullptr : static_cast<const T *>(operand.storage->block);
 }
 
 // ---- Arguments ----------------------------------------------------------------------------------
@@ -123,8 +141,18 @@ inline constexpr auto entry = guarded<&detail::Given<Function>::call, &translate
 extern const tl_device_table device_table;
 extern const tl_memory_table memory_table;
 extern const tl_transfer_table transfer_table;
+extern const tl_random_table random_table;
 extern const tl_elementwise_table elementwise_table;
 extern const tl_optimizer_table optimizer_table;
+extern const tl_reduction_table reduction_table;
 extern const tl_view_table view_table;
+extern const tl_indexing_table indexing_table;
+extern const tl_matmul_table matmul_table;
+extern const tl_fourier_table fourier_table;
+extern const tl_normalization_table normalization_table;
+extern const tl_loss_table loss_table;
+extern const tl_scan_table scan_table;
+extern const tl_convolution_table convolution_table;
+extern const tl_pooling_table pooling_table;
 
 }  // namespace torchlean::cuda

@@ -1,16 +1,20 @@
 // Storages: released, filled, copied.
 #include "instance.hpp"
-#include "launch.cuh"
+#include "words.cuh"
 
 namespace torchlean::cuda {
 
 namespace {
 
 template <class T>
-__global__ void fill_kernel(uint64_t n, T *out, T value) {
-  for (uint64_t i = first_element(); i < n; i += element_stride()) {
-    out[i] = value;
-  }
+__global__ void fill_kernel(uint64_t items, uint64_t n, T *out, T value) {
+  for_words<widest_word<T>>(items, n, [&]<size_t width>(uint64_t i) {
+    Word<T, width> word;
+    for (T &element : word.element) {
+      element = value;
+    }
+    store_word(out, i, word);
+  });
 }
 
 void fill(tl_instance *instance, tl_dtype dtype, uint32_t width, uint64_t count, double value,
@@ -21,8 +25,8 @@ void fill(tl_instance *instance, tl_dtype dtype, uint32_t width, uint64_t count,
     device::clear(*instance->stream, "fill", result.elements<void>(), count * width);
   } else {
     with_native("fill", dtype, [&]<class T>() {
-      launch(*instance->stream, "fill", count, &fill_kernel<T>, result.elements<T>(),
-             static_cast<T>(value));
+      launch_words<widest_word<T>>(*instance->stream, "fill", count, &fill_kernel<T>,
+                                   result.elements<T>(), static_cast<T>(value));
     });
   }
   *out = result.hand_over();

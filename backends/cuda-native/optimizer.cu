@@ -1,7 +1,7 @@
 // Optimizer steps: Adam and AdamW.
 #include "arithmetic.cuh"
 #include "instance.hpp"
-#include "launch.cuh"
+#include "words.cuh"
 
 namespace torchlean::cuda {
 
@@ -40,14 +40,24 @@ __device__ AdamState<T> adam_step(T p, T g, T m, T v, const AdamScalars<T> &s) {
 }
 
 template <class T>
-__global__ void adam_kernel(uint64_t n, T *out_p, T *out_m, T *out_v, const T *p, const T *g,
-                            const T *m, const T *v, AdamScalars<T> scalars) {
-  for (uint64_t i = first_element(); i < n; i += element_stride()) {
-    const AdamState<T> next = adam_step(p[i], g[i], m[i], v[i], scalars);
-    out_p[i] = next.parameter;
-    out_m[i] = next.first_moment;
-    out_v[i] = next.second_moment;
-  }
+__global__ void adam_kernel(uint64_t items, uint64_t n, T *out_p, T *out_m, T *out_v, const T *p,
+                            const T *g, const T *m, const T *v, AdamScalars<T> scalars) {
+  for_words<widest_word<T>>(items, n, [&]<size_t width>(uint64_t i) {
+    Word<T, width> ps = load_word<width>(p, i);
+    const Word<T, width> gs = load_word<width>(g, i);
+    Word<T, width> ms = load_word<width>(m, i);
+    Word<T, width> vs = load_word<width>(v, i);
+    for (size_t k = 0; k < width; ++k) {
+      const AdamState<T> next =
+          adam_step(ps.element[k], gs.element[k], ms.element[k], vs.element[k], scalars);
+      ps.element[k] = next.parameter;
+      ms.element[k] = next.first_moment;
+      vs.element[k] = next.second_moment;
+    }
+    store_word(out_p, i, ps);
+    store_word(out_m, i, ms);
+    store_word(out_v, i, vs);
+  });
 }
 
 template <class T>
@@ -77,10 +87,10 @@ void adam(tl_instance *instance, const tl_operand *parameters, const tl_operand 
     Result new_p(*instance, operation, n, sizeof(T));
     Result new_m(*instance, operation, n, sizeof(T));
     Result new_v(*instance, operation, n, sizeof(T));
-    launch(*instance->stream, operation, n, &adam_kernel<T>, new_p.elements<T>(),
-           new_m.elements<T>(), new_v.elements<T>(), elements<T>(*parameters),
-           elements<T>(*gradient), elements<T>(*first_moment), elements<T>(*second_moment),
-           scalars_of<T>(*params));
+    launch_words<widest_word<T>>(
+        *instance->stream, operation, n, &adam_kernel<T>, new_p.elements<T>(), new_m.elements<T>(),
+        new_v.elements<T>(), elements<T>(*parameters), elements<T>(*gradient),
+        elements<T>(*first_moment), elements<T>(*second_moment), scalars_of<T>(*params));
     out[0] = new_p.hand_over();
     out[1] = new_m.hand_over();
     out[2] = new_v.hand_over();

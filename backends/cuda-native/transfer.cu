@@ -1,17 +1,25 @@
 // Words between host and device. Where the kinds differ the device converts.
 #include "arithmetic.cuh"
 #include "instance.hpp"
-#include "launch.cuh"
+#include "words.cuh"
 
 namespace torchlean::cuda {
 
 namespace {
 
+// Words of both kinds have as many elements, as many as the wider kind's 16 bytes hold.
+constexpr size_t converted_at_once = widest_word<double>;
+
 template <class To, class From>
-__global__ void convert_kernel(uint64_t n, To *out, const From *in) {
-  for (uint64_t i = first_element(); i < n; i += element_stride()) {
-    out[i] = convert<To>(in[i]);
-  }
+__global__ void convert_kernel(uint64_t items, uint64_t n, To *out, const From *in) {
+  for_words<converted_at_once>(items, n, [&]<size_t width>(uint64_t i) {
+    const Word<From, width> word = load_word<width>(in, i);
+    Word<To, width> converted;
+    for (size_t k = 0; k < width; ++k) {
+      converted.element[k] = convert<To>(word.element[k]);
+    }
+    store_word(out, i, converted);
+  });
 }
 
 bool is_native(tl_dtype dtype) { return dtype == TL_FLOAT32 || dtype == TL_FLOAT64; }
@@ -31,11 +39,11 @@ Result converted(tl_instance &instance, const char *operation, uint64_t n, const
                  tl_dtype to) {
   Result result(instance, operation, n, native_width(to));
   if (to == TL_FLOAT32) {
-    launch(*instance.stream, operation, n, &convert_kernel<float, double>, result.elements<float>(),
-           static_cast<const double *>(in));
+    launch_words<converted_at_once>(*instance.stream, operation, n, &convert_kernel<float, double>,
+                                    result.elements<float>(), static_cast<const double *>(in));
   } else {
-    launch(*instance.stream, operation, n, &convert_kernel<double, float>,
-           result.elements<double>(), static_cast<const float *>(in));
+    launch_words<converted_at_once>(*instance.stream, operation, n, &convert_kernel<double, float>,
+                                    result.elements<double>(), static_cast<const float *>(in));
   }
   return result;
 }

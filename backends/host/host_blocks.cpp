@@ -57,7 +57,7 @@ void HostBlocks::free(void *block, size_t bytes) noexcept {
 
 // Sizes recur, and a larger block would take more of the memory fraction than a result needs.
 void *HostBlocks::take(size_t bytes) {
-  if (bytes < smallest_kept) return nullptr;
+  if (bytes < smallest_kept_) return nullptr;
   const std::lock_guard lock(mutex_);
   // The youngest, whose content may still be in the processor's caches.
   const auto found = std::find_if(kept_.rbegin(), kept_.rend(),
@@ -71,7 +71,7 @@ void *HostBlocks::take(size_t bytes) {
 }
 
 bool HostBlocks::keep(void *block, size_t bytes) noexcept {
-  if (bytes < smallest_kept || bytes > limit_) return false;
+  if (bytes < smallest_kept_ || bytes > limit_) return false;
   try {
     const std::lock_guard lock(mutex_);
     kept_.push_back({block, bytes});

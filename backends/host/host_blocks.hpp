@@ -39,11 +39,9 @@ uint64_t host_cache_limit(const tl_host &host);
 // Any thread may call.
 class HostBlocks {
  public:
-  // Smaller blocks are not kept here.
-  static constexpr size_t smallest_kept = size_t{1} << 20;
-
-  // Keeps at most `limit` bytes.
-  HostBlocks(const tl_host &host, uint64_t limit) : host_(host), limit_(limit) {}
+  // Keeps at most `limit` bytes, and no block smaller than `smallest_kept`.
+  HostBlocks(const tl_host &host, uint64_t limit, size_t smallest_kept)
+      : host_(host), limit_(limit), smallest_kept_(smallest_kept) {}
 
   // NULL where the host has none, even after everything that is kept went back to it.
   void *alloc(size_t bytes);
@@ -68,6 +66,7 @@ class HostBlocks {
 
   const tl_host &host_;
   const uint64_t limit_;
+  const size_t smallest_kept_;
   Gauge reserved_;
   std::mutex mutex_;
   std::vector<Kept> kept_;  // the oldest first

@@ -5,7 +5,7 @@
 #include "exact_sum.hpp"
 #include "reference.hpp"
 
-#include <torchlean/host_windows.hpp>
+#include <torchlean/backend_windows.hpp>
 
 namespace torchlean::reference {
 namespace {

@@ -2,7 +2,7 @@
 #include "exact_sum.hpp"
 #include "reference.hpp"
 
-#include <torchlean/host_arguments.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <cmath>
 #include <limits>

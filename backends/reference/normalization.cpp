@@ -3,7 +3,7 @@
 #include "reference.hpp"
 #include "softmax_row.hpp"
 
-#include <torchlean/host_arguments.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <vector>
 

@@ -5,7 +5,7 @@
 #include "reference.hpp"
 #include "wide.hpp"
 
-#include <torchlean/host_windows.hpp>
+#include <torchlean/backend_windows.hpp>
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 // Moves of whole elements.
 #include "walk.hpp"
 
-#include <torchlean/host_arguments.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 namespace torchlean::reference {
 

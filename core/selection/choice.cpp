@@ -134,6 +134,8 @@ void record_untried(const std::vector<Candidate> &candidates, const std::string 
       attempt.reason = candidate.problem;
     } else if (!candidate.shadowed_by.empty()) {
       attempt.reason = fmt::format("shadowed by {}", candidate.shadowed_by);
+    } else if (candidate.has_flag(TL_NOTE_NEEDS_NVIDIA_DRIVER) && !has_nvidia_driver()) {
+      attempt.reason = "no usable device (no NVIDIA driver)";
     } else if (candidate.has_flag(TL_NOTE_TEST_ONLY)) {
       attempt.reason = "for tests: serves only when asked for by name or path";
     } else {

@@ -32,6 +32,10 @@ std::vector<Variable> make_table() {
       {"TORCHLEAN_EMULATION_SCHEDULE", number, "0", "0 to 4294967295",
        "seed of the order in which cuda-emulated runs blocks and threads; 0 is in order",
        4294967295UL},
+      {"TORCHLEAN_EMULATION_TAIL_BLOCKS", number, "0", "0 to 2147483647; 0 runs all",
+       "how many blocks, the last ones, of each kernel launch cuda-emulated runs; for tests of how "
+       "huge arrays are addressed",
+       2147483647UL},
       {"TORCHLEAN_GUARD", boolean, "0", "0 or 1",
        "1 puts inaccessible pages around every block of host memory and fills it with garbage"},
       {"TORCHLEAN_HOST_CACHE", number, "1024", "0 to 4294967295; 0 keeps none",

@@ -95,6 +95,122 @@ void Check::check_inputs() {
   }
 }
 
+// ---- Judgements: compiled here, once for each dtype and sort of result
+// ---------------------------
+
+template <class T>
+static std::vector<std::byte> words_of(const std::vector<T> &values) {
+  const auto words = std::as_bytes(std::span<const T>(values));
+  return {words.begin(), words.end()};
+}
+
+template <class T>
+const Buffer &Check::input(const std::vector<T> &values) {
+  inputs_.push_back({upload(std::span<const T>(values)), words_of(values)});
+  return inputs_.back().buffer;
+}
+
+template <class T, class Got>
+void Check::same_bits(const Got &got, const std::vector<T> &expected, const char *what) {
+  each<T>(got, expected.size(), what, [&](std::size_t i, T value) {
+    return std::bit_cast<Bits<T>>(value) == std::bit_cast<Bits<T>>(expected[i])
+               ? ""
+               : text_of(expected[i]);
+  });
+}
+
+template <class T, class Got>
+void Check::exact(const Got &got, const std::vector<T> &expected, const char *what) {
+  each<T>(got, expected.size(), what, [&](std::size_t i, T value) {
+    return same(value, expected[i]) ? "" : text_of(expected[i]);
+  });
+}
+
+template <class T, class Got>
+void Check::either_zero(const Got &got, const std::vector<T> &expected, const char *what) {
+  each<T>(got, expected.size(), what, [&](std::size_t i, T value) {
+    return same(value, expected[i]) || value == expected[i] ? "" : text_of(expected[i]);
+  });
+}
+
+template <class T, class Got>
+void Check::ulps(const Got &got, const std::vector<Number> &exact, double bound, const char *what) {
+  each<T>(got, exact.size(), what, [&](std::size_t i, T value) -> std::string {
+    const T expected = exact[i].rounded<T>();
+    const bool is_fine =
+        std::isnan(expected)
+            ? std::isnan(value)
+            : steps(value, expected) <= bound + (std::fabs(expected) < Values<T>::normal ? 2 : 0);
+    return is_fine ? "" : text_of(expected) + " within " + std::to_string(bound) + " ulp";
+  });
+}
+
+template <class T, class Got>
+void Check::within(const Got &got, const std::vector<Number> &exact,
+                   const std::vector<Number> &bounds, const char *what) {
+  each<T>(got, exact.size(), what, [&](std::size_t i, T value) -> std::string {
+    const T expected = exact[i].rounded<T>();
+    Number bound = bounds[i];
+    if (std::fabs(expected) < Values<T>::normal) bound += Number(2) * Values<T>::tiny;
+    return std::isfinite(value) && abs(Number(value) - exact[i]) <= bound
+               ? ""
+               : text_of(expected) + " within " + text_of(bound.rounded<double>());
+  });
+}
+
+template <class T, class Got>
+void Check::each(const Got &got, std::size_t count, const char *what, const Judge<T> &judge) {
+  std::vector<T> values;
+  if constexpr (std::is_same_v<Got, Buffer>) {
+    if (got.dtype() != dtype_of<T>) fail(std::string(what) + " has another dtype");
+    values = download<T>(got);
+  } else {
+    values = got;
+  }
+  if (values.size() != count) {
+    fail(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected " +
+         std::to_string(count));
+    return;
+  }
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string expected = judge(i, values[i]);
+    if (expected.empty() || ++wrong > 3) continue;
+    fail(std::string(what) + "[" + std::to_string(i) + "]: expected " + expected + ", got " +
+         text_of(values[i]) + operands_at<T>(i, count));
+  }
+  if (wrong > 3) fail("and " + std::to_string(wrong - 3) + " elements more");
+}
+
+template <class T>
+std::string Check::operands_at(std::size_t i, std::size_t count) const {
+  std::string text;
+  for (const Input &input : inputs_) {
+    if (input.words.size() != count * sizeof(T)) continue;
+    T value;
+    std::copy_n(&input.words[i * sizeof(T)], sizeof(T), reinterpret_cast<std::byte *>(&value));
+    text += (text.empty() ? "; operands " : ", ") + text_of(value);
+  }
+  return text;
+}
+
+#define TL_INSTANTIATE_RESULT(T, Got)                                                           \
+  template void Check::same_bits(const Got &, const std::vector<T> &, const char *);            \
+  template void Check::exact(const Got &, const std::vector<T> &, const char *);                \
+  template void Check::either_zero(const Got &, const std::vector<T> &, const char *);          \
+  template void Check::ulps<T>(const Got &, const std::vector<Number> &, double, const char *); \
+  template void Check::within<T>(const Got &, const std::vector<Number> &,                      \
+                                 const std::vector<Number> &, const char *);                    \
+  template void Check::each<T>(const Got &, std::size_t, const char *, const Judge<T> &);
+#define TL_INSTANTIATE(T)                                      \
+  template const Buffer &Check::input(const std::vector<T> &); \
+  TL_INSTANTIATE_RESULT(T, Buffer)                             \
+  TL_INSTANTIATE_RESULT(T, std::vector<T>)
+TL_INSTANTIATE(float)
+TL_INSTANTIATE(double)
+#undef TL_INSTANTIATE
+#undef TL_INSTANTIATE_RESULT
+
 void Table::refuse_operands(tl_operation operation, const std::vector<std::uint64_t> &counts,
                             const Call &call, Lengths lengths) {
   add(operation, Kind::wrong, "operands", [=]<class T>(Check &check) {

@@ -89,84 +89,38 @@ class Check {
  public:
   // An operand. It must be unchanged at the end of the case.
   template <class T>
-  const Buffer &input(const std::vector<T> &values) {
-    inputs_.push_back({upload(std::span<const T>(values)), words_of(values)});
-    return inputs_.back().buffer;
-  }
+  const Buffer &input(const std::vector<T> &values);
+
+  // What follows judges `got`, a Buffer or a std::vector<T>; in the text of a failure it is `what`.
 
   // The same bits, of NaN too.
   template <class T, class Got>
-  void same_bits(const Got &got, const std::vector<T> &expected, const char *what = "result") {
-    each<T>(got, expected.size(), what, [&](std::size_t i, T value) {
-      return std::bit_cast<Bits<T>>(value) == std::bit_cast<Bits<T>>(expected[i])
-                 ? ""
-                 : text_of(expected[i]);
-    });
-  }
+  void same_bits(const Got &got, const std::vector<T> &expected, const char *what = "result");
 
   // The same bits; any NaN stands for any other.
   template <class T, class Got>
-  void exact(const Got &got, const std::vector<T> &expected, const char *what = "result") {
-    each<T>(got, expected.size(), what, [&](std::size_t i, T value) {
-      return same(value, expected[i]) ? "" : text_of(expected[i]);
-    });
-  }
+  void exact(const Got &got, const std::vector<T> &expected, const char *what = "result");
 
   // The same values; any NaN stands for any other, either zero for the other.
   template <class T, class Got>
-  void either_zero(const Got &got, const std::vector<T> &expected, const char *what = "result") {
-    each<T>(got, expected.size(), what, [&](std::size_t i, T value) {
-      return same(value, expected[i]) || value == expected[i] ? "" : text_of(expected[i]);
-    });
-  }
+  void either_zero(const Got &got, const std::vector<T> &expected, const char *what = "result");
 
   // At most `bound` representable numbers from the correctly rounded value, below the normal range
   // two more; a value that is NaN or infinite exactly so.
   template <class T, class Got>
   void ulps(const Got &got, const std::vector<Number> &exact, double bound,
-            const char *what = "result") {
-    each<T>(got, exact.size(), what, [&](std::size_t i, T value) -> std::string {
-      const T expected = exact[i].rounded<T>();
-      const bool is_fine =
-          std::isnan(expected)
-              ? std::isnan(value)
-              : steps(value, expected) <= bound + (std::fabs(expected) < Values<T>::normal ? 2 : 0);
-      return is_fine ? "" : text_of(expected) + " within " + std::to_string(bound) + " ulp";
-    });
-  }
+            const char *what = "result");
 
   // |got - exact| <= bound, below the normal range two smallest subnormals more.
   template <class T, class Got>
   void within(const Got &got, const std::vector<Number> &exact, const std::vector<Number> &bounds,
-              const char *what = "result") {
-    each<T>(got, exact.size(), what, [&](std::size_t i, T value) -> std::string {
-      const T expected = exact[i].rounded<T>();
-      Number bound = bounds[i];
-      if (std::fabs(expected) < Values<T>::normal) bound += Number(2) * Values<T>::tiny;
-      return std::isfinite(value) && abs(Number(value) - exact[i]) <= bound
-                 ? ""
-                 : text_of(expected) + " within " + text_of(bound.rounded<double>());
-    });
-  }
+              const char *what = "result");
 
   // Calls judge(i, value), which returns what was expected, or "" if the value is fine.
-  template <class T, class Got, class Judge>
-  void each(const Got &got, std::size_t count, const char *what, const Judge &judge) {
-    const std::vector<T> values = values_of<T>(got, what);
-    if (values.size() != count) {
-      fail(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected " +
-           std::to_string(count));
-      return;
-    }
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::string expected = judge(i, values[i]);
-      if (expected.empty() || ++wrong > 3) continue;
-      fail(std::string(what) + "[" + std::to_string(i) + "]: expected " + expected + ", got " +
-           text_of(values[i]) + operands_at<T>(i, count));
-    }
-    if (wrong > 3) fail("and " + std::to_string(wrong - 3) + " elements more");
-  }
+  template <class T>
+  using Judge = std::function<std::string(std::size_t i, T value)>;
+  template <class T, class Got>
+  void each(const Got &got, std::size_t count, const char *what, const Judge<T> &judge);
 
   void require(bool holds, const std::string &fact) {
     if (!holds) fail("it does not hold that " + fact);
@@ -189,34 +143,9 @@ class Check {
     std::vector<std::byte> words;
   };
 
-  template <class T>
-  static std::vector<std::byte> words_of(const std::vector<T> &values) {
-    const auto words = std::as_bytes(std::span<const T>(values));
-    return {words.begin(), words.end()};
-  }
-
-  template <class T>
-  std::vector<T> values_of(const Buffer &got, const char *what) {
-    if (got.dtype() != dtype_of<T>) fail(std::string(what) + " has another dtype");
-    return download<T>(got);
-  }
-  template <class T>
-  static std::vector<T> values_of(const std::vector<T> &got, const char *) {
-    return got;
-  }
-
   // The elements of the operands that an elementwise result comes from.
   template <class T>
-  std::string operands_at(std::size_t i, std::size_t count) const {
-    std::string text;
-    for (const Input &input : inputs_) {
-      if (input.words.size() != count * sizeof(T)) continue;
-      T value;
-      std::copy_n(&input.words[i * sizeof(T)], sizeof(T), reinterpret_cast<std::byte *>(&value));
-      text += (text.empty() ? "; operands " : ", ") + text_of(value);
-    }
-    return text;
-  }
+  std::string operands_at(std::size_t i, std::size_t count) const;
 
   const char *operation_ = "";
   std::deque<Input> inputs_;

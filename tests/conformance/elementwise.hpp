@@ -41,16 +41,19 @@ struct Subject {
 
 enum class Zeros { exact, either };
 
-// f of every element, by the formula of one element: formula(x...) is the result or their array.
-template <class T, std::size_t ins, class Formula>
-auto expected_of(const Formula &formula, const Columns<T, ins> &x) {
-  constexpr std::size_t outs =
-      decltype(as_array(std::apply(formula, std::array<T, ins>{}))){}.size();
+// The formula of one element. Erased, so that the cases are compiled once for each number of
+// operands and results and not once for each operation.
+template <class T, std::size_t ins, std::size_t outs>
+using Formula = std::function<std::array<T, outs>(const std::array<T, ins> &)>;
+
+// f of every element.
+template <class T, std::size_t ins, std::size_t outs>
+Columns<T, outs> expected_of(const Formula<T, ins, outs> &formula, const Columns<T, ins> &x) {
   Columns<T, outs> expected;
   for (std::size_t i = 0; i < x[0].size(); ++i) {
     std::array<T, ins> element;
     for (std::size_t k = 0; k < ins; ++k) element[k] = x[k][i];
-    const auto values = as_array(std::apply(formula, element));
+    const std::array<T, outs> values = formula(element);
     for (std::size_t k = 0; k < outs; ++k) expected[k].push_back(values[k]);
   }
   return expected;
@@ -122,44 +125,44 @@ void add_common(Table &table, const Subject &subject) {
                         ins == 1 ? Table::Lengths::any : Table::Lengths::told);
 }
 
-// An exact operation. specials.operator()<T>() lists operands and results of one element a row.
-template <std::size_t ins, class Formula, class Specials>
-void add_exact(Table &table, const Subject &subject, const Formula &formula,
-               const Specials &specials, Zeros zeros = Zeros::exact) {
-  constexpr std::size_t outs =
-      decltype(expected_of<float, ins>(formula, Columns<float, ins>{})){}.size();
-  const auto add = [&](Kind kind, const char *name, auto columns) {
-    table.add(subject.operation, kind, name + subject.label,
-              [=, call = subject.call]<class T>(Check &check) {
-                const Columns<T, ins> x = columns.template operator()<T>();
-                check_exact<T>(check, call, x, expected_of<T, ins>(formula, x), zeros);
+// The cases of an exact operation in one dtype. specials: operands and results of one element a
+// row.
+template <class T, std::size_t ins, std::size_t outs>
+void add_exact_in(Table &table, const Subject &subject, const Formula<T, ins, outs> &formula,
+                  const std::vector<std::vector<T>> &specials, Zeros zeros) {
+  using Operand = std::function<Columns<T, ins>()>;
+  const auto add = [&](Kind kind, const std::string &name, const Operand &columns) {
+    table.add(subject.operation, kind, dtype_of<T>, name + subject.label,
+              [=, call = subject.call](Check &check) {
+                const Columns<T, ins> x = columns();
+                check_exact<T>(check, call, x, expected_of<T, ins, outs>(formula, x), zeros);
               });
   };
   for (const std::size_t n : lengths)
-    add(Kind::ordinary, ("n=" + std::to_string(n)).c_str(),
-        [n]<class T>() { return normal_columns<T, ins>(n); });
-  add(Kind::special, "any bits", []<class T>() {
+    add(Kind::ordinary, "n=" + std::to_string(n), [n] { return normal_columns<T, ins>(n); });
+  add(Kind::special, "any bits", [] {
     Columns<T, ins> x;
     for (std::size_t k = 0; k < ins; ++k) x[k] = any_patterns<T>(2003, k + 1);
     return x;
   });
-  add(Kind::special, "combinations", []<class T>() { return combinations<T, ins>(); });
-  table.add(subject.operation, Kind::special, "table" + subject.label,
-            [=, call = subject.call]<class T>(Check &check) {
+  add(Kind::special, "combinations", combinations<T, ins>);
+  table.add(subject.operation, Kind::special, dtype_of<T>, "table" + subject.label,
+            [=, call = subject.call](Check &check) {
               Columns<T, ins> x;
               Columns<T, outs> expected;
-              for (const std::vector<T> &row : specials.template operator()<T>()) {
+              for (const std::vector<T> &row : specials) {
                 for (std::size_t k = 0; k < ins; ++k) x[k].push_back(row.at(k));
                 for (std::size_t k = 0; k < outs; ++k) expected[k].push_back(row.at(ins + k));
               }
               check_exact<T>(check, call, x, expected, zeros);
             });
   if constexpr (ins > 1)
-    table.add(subject.operation, Kind::ownership, "one buffer for every operand" + subject.label,
-              [=, call = subject.call]<class T>(Check &check) {
+    table.add(subject.operation, Kind::ownership, dtype_of<T>,
+              "one buffer for every operand" + subject.label,
+              [=, call = subject.call](Check &check) {
                 Columns<T, ins> x;
                 x.fill(Values<T>::all());
-                const auto expected = expected_of<T, ins>(formula, x);
+                const auto expected = expected_of<T, ins, outs>(formula, x);
                 const Buffer &operand = check.input(x[0]);
                 const auto got = results<outs>(call, Operands(ins, operand.get()));
                 for (std::size_t k = 0; k < outs; ++k)
@@ -168,6 +171,23 @@ void add_exact(Table &table, const Subject &subject, const Formula &formula,
                   else
                     check.either_zero(got[k], expected[k]);
               });
+}
+
+// An exact operation. formula(x...) is the result of one element, or the array of results;
+// specials.operator()<T>() lists operands and results of one element a row.
+template <std::size_t ins, class OfElement, class Specials>
+void add_exact(Table &table, const Subject &subject, const OfElement &formula,
+               const Specials &specials, Zeros zeros = Zeros::exact) {
+  constexpr std::size_t outs =
+      decltype(as_array(std::apply(formula, std::array<float, ins>{}))){}.size();
+  const auto add = [&]<class T>(T) {
+    add_exact_in<T, ins, outs>(
+        table, subject,
+        [formula](const std::array<T, ins> &x) { return as_array(std::apply(formula, x)); },
+        specials.template operator()<T>(), zeros);
+  };
+  add(float());
+  add(double());
   add_common<ins, outs>(table, subject);
 }
 

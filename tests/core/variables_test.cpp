@@ -44,6 +44,7 @@ const std::vector<Allowed> table = {
      {"cpu", "cuda", "cuda:0", "cuda:12"},
      {"gpu", "cuda:", "cuda:-1", "cuda:x"}},
     {"TORCHLEAN_EMULATION_SCHEDULE", {"0", "4294967295"}, {"4294967296", "-1", "x"}},
+    {"TORCHLEAN_EMULATION_TAIL_BLOCKS", {"0", "2147483647"}, {"2147483648", "-1", "x"}},
     {"TORCHLEAN_GUARD", {"0", "1"}, {"2", "yes"}},
     {"TORCHLEAN_HOST_CACHE", {"0", "1024", "4294967295"}, {"4294967296", "-1", "1G"}},
     {"TORCHLEAN_LAYERS", {"trace", "trace,trace", "nvtx,trace"}, {"tracer", "trace,", ","}},

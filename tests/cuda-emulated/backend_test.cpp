@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -32,24 +33,22 @@ TEST_CASE("the table says who it is") {
   CHECK(std::string(backend().name) == "cuda-emulated");
 }
 
-TEST_CASE("it supports the families it has, in the dtypes they take") {
+TEST_CASE("it supports every operation, in the dtypes of its row") {
   const Session session;
-  const std::set<std::string> families = {"memory", "transfer", "elementwise", "optimizer"};
-  const std::set<std::string> words = {"zeros_like", "copy", "duplicate", "concat1d", "slice1d"};
-  const std::set<std::string> encoded = {"upload_encoded", "download_encoded"};
-  const auto check = [&](const std::string &name, const std::string &family, tl_operation op) {
-    const bool present = families.contains(family) || name == "concat1d" || name == "slice1d";
+  const std::map<std::string, std::set<tl_dtype>> kinds = {
+      {"native", {TL_FLOAT32, TL_FLOAT64}},
+      {"float64", {TL_FLOAT64}},
+      {"encoded", {TL_ENCODED}},
+      {"any", {TL_FLOAT32, TL_FLOAT64, TL_ENCODED}}};
+  const auto check = [&](const std::string &name, tl_operation op, const std::string &dtypes) {
     INFO(name);
-    for (const tl_dtype dtype : {TL_FLOAT32, TL_FLOAT64}) {
-      const bool wanted = present && !encoded.contains(name);
-      CHECK((backend().supports(session.instance(), op, dtype) == TL_OK) == wanted);
+    for (const tl_dtype dtype : {TL_FLOAT32, TL_FLOAT64, TL_ENCODED, TL_DTYPE_COUNT}) {
+      const tl_status expected = kinds.at(dtypes).contains(dtype) ? TL_OK : TL_UNSUPPORTED;
+      CHECK(backend().supports(session.instance(), op, dtype) == expected);
     }
-    const bool moves = words.contains(name) || encoded.contains(name);
-    CHECK((backend().supports(session.instance(), op, TL_ENCODED) == TL_OK) == moves);
-    CHECK(backend().supports(session.instance(), op, 3) == TL_UNSUPPORTED);
   };
 #define TL_OPERATION(name, family, entry, enumerator, accuracy, state, runtime, lean, dtypes) \
-  check(#name, #family, TL_OP_##name);
+  check(#name, TL_OP_##name, #dtypes);
 #include <torchlean/operations.def>
 #undef TL_OPERATION
   CHECK(backend().supports(session.instance(), TL_OP_COUNT, TL_FLOAT32) == TL_UNSUPPORTED);
@@ -190,6 +189,13 @@ TEST_CASE("a device or schedule that does not exist is refused at creation") {
   options.device = "cuda";
   fake_host::set_schedule("twelve");
   CHECK(backend().create(&options, &instance) == TL_INVALID_ARGUMENT);
+  fake_host::set_schedule("");
+  fake_host::set_tail_blocks("2147483648");
+  CHECK(backend().create(&options, &instance) == TL_INVALID_ARGUMENT);
+  CHECK(fake_host::error() ==
+        "create: TORCHLEAN_EMULATION_TAIL_BLOCKS is \"2147483648\", "
+        "expected a number from 0 to 2147483647");
+  fake_host::set_tail_blocks("");
   CHECK(instance == nullptr);
   fake_host::set_schedule("");
 }
@@ -198,6 +204,7 @@ TEST_CASE("B3: whichever allocation fails, the call says so, returns nothing and
   const Session session;
   const Buffer x(session, std::vector<double>(300, 2.0));
   const Buffer y(session, std::vector<double>(300, 3.0));
+  const Buffer many(session, std::vector<double>(5000, 1.0));
   const tl_adam_params params = {sizeof(tl_adam_params), 0.9, 0.1, 0.999, 0.001, 1, 1, 1e-8, 0, -1};
   std::vector<double> words(300);
   std::vector<tl_storage *> out(3);
@@ -231,6 +238,14 @@ TEST_CASE("B3: whichever allocation fails, the call says so, returns nothing and
         return backend().view->concat(session.instance(), x.operand(), y.operand(), 0, out.data());
       },
       [&] { return backend().view->slice(session.instance(), x.operand(), 7, 9, 0, out.data()); },
+      [&] {
+        return backend().reduction->reduce(session.instance(), TL_REDUCE_TOTAL_SUM, many.operand(),
+                                           1, 5000, 1, 0, out.data());
+      },
+      [&] {
+        return backend().reduction->row_mask(session.instance(), TL_ROW_MASK_FIRST_MAX,
+                                             many.operand(), 1, 5000, 0, 0, out.data());
+      },
   };
   for (const auto &call : calls) {
     for (const bool ever_after : {false, true}) {
@@ -305,4 +320,57 @@ TEST_CASE("device figures fill the prefix that the caller knows") {
   CHECK(count == 1);
   CHECK(backend().device->set_setting(session.instance(), TL_SETTING_DETERMINISTIC, 1) == TL_OK);
   CHECK(backend().device->set_setting(session.instance(), TL_SETTING_CUDNN, 1) == TL_UNSUPPORTED);
+}
+
+TEST_CASE("the memory fraction refuses the first block too many, and figures count blocks") {
+  const Session session;
+  const auto figures = [&] {
+    tl_memory_info info{};
+    info.struct_size = sizeof info;
+    REQUIRE(backend().device->memory_info(session.instance(), &info) == TL_OK);
+    return info;
+  };
+  const auto fill = [&](uint64_t count) {
+    tl_storage *out = nullptr;
+    const tl_status status =
+        backend().memory->fill(session.instance(), TL_FLOAT64, 8, count, 0, 0, &out);
+    if (status == TL_OK) {
+      backend().memory->release(session.instance(), out);
+    }
+    return status;
+  };
+  const tl_memory_info first = figures();
+  const Buffer held(session, std::vector<double>(9));  // 72 bytes, as two blocks of 64
+  CHECK(figures().allocated_bytes == first.allocated_bytes + 128);
+  CHECK(figures().peak_allocated_bytes >= figures().allocated_bytes);
+  const double total = static_cast<double>(first.device_total_bytes);
+  const auto set_cap = [&](uint64_t bytes) {
+    // A little more than the quotient, which may be rounded down.
+    return backend().device->set_memory_fraction(session.instance(),
+                                                 (static_cast<double>(bytes) + 0.5) / total);
+  };
+  REQUIRE(set_cap(first.allocated_bytes + 128 + 1024) == TL_OK);
+  CHECK(fill(128) == TL_OK);
+  CHECK(fill(129) == TL_OUT_OF_MEMORY);
+  CHECK(fake_host::error().starts_with("fill: no memory for 1088 bytes: "));
+  CHECK(fill(128) == TL_OK);
+  CHECK(figures().allocated_bytes == first.allocated_bytes + 128);
+  for (const double bad : {0.0, -1.0, 1.5, static_cast<double>(NAN)}) {
+    CHECK(backend().device->set_memory_fraction(session.instance(), bad) == TL_INVALID_ARGUMENT);
+  }
+  REQUIRE(backend().device->set_memory_fraction(session.instance(), 1) == TL_OK);
+  CHECK(fill(129) == TL_OK);
+  CHECK(backend().device->empty_cache(session.instance()) == TL_OK);
+}
+
+TEST_CASE("another device than the one there is cannot be selected") {
+  const Session session;
+  CHECK(backend().device->select(session.instance(), 0) == TL_OK);
+  CHECK(backend().device->select(session.instance(), 1) == TL_INVALID_ARGUMENT);
+  CHECK(fake_host::error() == "select: index is 1, expected less than 1");
+  uint32_t driver = 1, runtime = 1;
+  CHECK(backend().device->versions(session.instance(), &driver, &runtime) == TL_OK);
+  CHECK(driver == 0);
+  CHECK(runtime == 0);
+  CHECK(backend().device->set_setting(session.instance(), TL_SETTING_MATMUL_TF32, 1) == TL_OK);
 }

@@ -87,7 +87,7 @@ struct Samples {
     }
     std::mt19937_64 random(7);
     std::normal_distribution<double> moderate(0, 3);
-    while (x.size() < 20011) {
+    while (x.size() < 33011) {
       for (std::vector<T> *values : {&x, &y, &z}) {
         const uint64_t bits = random();
         T any;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace cuda = torchlean::cuda;
@@ -49,6 +50,19 @@ TEST_CASE("schedules differ, and each repeats") {
   CHECK(order_of(1, 8, 256) != order_of(0, 8, 256));
   CHECK(order_of(1, 8, 256) != order_of(2, 8, 256));
   CHECK(order_of(2, 8, 256) == order_of(2, 8, 256));
+}
+
+TEST_CASE("tail mode runs the last blocks of a launch alone") {
+  for (const uint64_t schedule : {0, 3}) {
+    const cuda::device::Stream stream{nullptr, schedule, 2};
+    for (const uint32_t blocks : {1u, 2u, 3u, 0x7fffffffu}) {
+      std::vector<uint64_t> order;
+      cuda::emulation::run(stream, "test", {blocks, 1}, note_thread, &order);
+      std::sort(order.begin(), order.end());
+      CHECK(order == (blocks == 1 ? std::vector<uint64_t>{0}
+                                  : std::vector<uint64_t>{blocks - 2, blocks - 1}));
+    }
+  }
 }
 
 TEST_CASE("a launch that a device would refuse is an error that names the operation") {

@@ -1,10 +1,12 @@
 #include "fake_host.hpp"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
+#include <functional>
+#include <map>
 #include <stdexcept>
 
 namespace fake_host {
@@ -16,15 +18,18 @@ std::atomic<int64_t> blocks{0};
 std::atomic<int64_t> allocation_count{0};
 std::atomic<int64_t> failing_first{0};
 std::atomic<int64_t> failing_last{0};
-std::string schedule;
+std::map<std::string, std::string, std::less<>> options;
 
 void log(tl_log_level, const char *) {}
 void set_error(const char *text) { error_text = text; }
 
 const char *option(const char *name) {
-  const bool known = std::strcmp(name, "TORCHLEAN_EMULATION_SCHEDULE") == 0 && !schedule.empty();
-  return known ? schedule.c_str() : nullptr;
+  const auto found = options.find(name);
+  return found == options.end() || found->second.empty() ? nullptr : found->second.c_str();
 }
+
+// Blocks of this size are mappings that take memory only where they are touched.
+constexpr size_t sparse_bytes = size_t{1} << 30;
 
 void *alloc(size_t bytes) {
   const int64_t number = ++allocation_count;
@@ -32,13 +37,23 @@ void *alloc(size_t bytes) {
     return nullptr;
   }
   ++blocks;
-  return std::malloc(bytes);
+  if (bytes < sparse_bytes) {
+    return std::calloc(1, bytes);  // zeros, as in a mapping, for what tail mode leaves out
+  }
+  void *mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return mapping == MAP_FAILED ? nullptr : mapping;
 }
 
-void free_block(void *block, size_t) {
-  if (block != nullptr) {
-    --blocks;
+void free_block(void *block, size_t bytes) {
+  if (block == nullptr) {
+    return;
+  }
+  --blocks;
+  if (bytes < sparse_bytes) {
     std::free(block);
+  } else {
+    munmap(block, bytes);
   }
 }
 
@@ -84,12 +99,14 @@ void fail_allocation(int64_t n, bool ever_after) {
   failing_last = n == 0 ? -1 : ever_after ? INT64_MAX : first;
 }
 
-void set_schedule(const std::string &text) { schedule = text; }
+void set_schedule(const std::string &text) { options["TORCHLEAN_EMULATION_SCHEDULE"] = text; }
+void set_tail_blocks(const std::string &text) { options["TORCHLEAN_EMULATION_TAIL_BLOCKS"] = text; }
 
 }  // namespace fake_host
 
-Session::Session(const std::string &schedule) {
+Session::Session(const std::string &schedule, const std::string &tail_blocks) {
   fake_host::set_schedule(schedule);
+  fake_host::set_tail_blocks(tail_blocks);
   tl_create_options options{};
   options.struct_size = sizeof options;
   options.device = "";

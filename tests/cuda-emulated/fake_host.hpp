@@ -24,13 +24,15 @@ void fail_allocation(int64_t n, bool ever_after);
 
 // The value of TORCHLEAN_EMULATION_SCHEDULE; "" is as if the core had no such variable.
 void set_schedule(const std::string &text);
+// Likewise of TORCHLEAN_EMULATION_TAIL_BLOCKS.
+void set_tail_blocks(const std::string &text);
 
 }  // namespace fake_host
 
 // An instance with a schedule of its own, and buffers on it. Every failure of a helper throws.
 class Session {
  public:
-  explicit Session(const std::string &schedule = "");
+  explicit Session(const std::string &schedule = "", const std::string &tail_blocks = "");
   ~Session();
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;

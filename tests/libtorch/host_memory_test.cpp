@@ -80,7 +80,7 @@ TEST_CASE(
   for (uint64_t size = 1; size <= 14; ++size) release(session, filled(session, size * mebibyte));
   CHECK(kept(session) == (10 + 11 + 12 + 13 + 14) * mebibyte);  // not 9 to 14, which are 69
   release(session, filled(session, 65 * mebibyte));
-  release(session, filled(session, mebibyte - 4));
+  release(session, filled(session, mebibyte / 8 - 4));
   CHECK(kept(session) == (10 + 11 + 12 + 13 + 14) * mebibyte);
   empty_cache(session);
 }

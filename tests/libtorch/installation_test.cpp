@@ -135,9 +135,9 @@ TEST_CASE("without a driver a GPU is refused in these words") {
   CAPTURE(finished.out);
   CHECK(finished.exit_code == 1);
   CHECK(contains(finished.out, "create: device is \"cuda\": no NVIDIA driver was found"));
-  const Finished next =
-      run({TORCHLEAN, "status"},
-          {{"TORCHLEAN_BACKEND", LIBTORCH_BACKEND ",reference"}, {"TORCHLEAN_DEVICE", "cuda"}});
+  const Finished next = run({TORCHLEAN, "status"},
+                            {{"TORCHLEAN_BACKEND", std::string(LIBTORCH_BACKEND) + ",reference"},
+                             {"TORCHLEAN_DEVICE", "cuda"}});
   CHECK(next.exit_code == 1);  // the reference has no such device either
 }
 

@@ -30,7 +30,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string path_of(const std::string &kind) { return BAD_FOLDER "/torchlean_bad-" + kind + ".so"; }
+std::string path_of(const std::string &kind) {
+  return std::string(BAD_FOLDER) + "/torchlean_bad-" + kind + ".so";
+}
 
 // The probe's process. Everything that is bad is asked for before the reference.
 Finished probe_list(const std::string &asked, const std::string &argument = "") {
@@ -202,10 +204,11 @@ TEST_CASE("L1: a missing library is listed by itself, too") {
 
 TEST_CASE("L6: none of a whole folder of bad backends is opened when another is asked for") {
   // By its path: the folder has a `reference`, too.
-  const Finished finished = run({PROBE, "maps"}, {{"TORCHLEAN_BACKEND", "nobody," REFERENCE},
-                                                  {"TORCHLEAN_BACKEND_PATH", BAD_FOLDER}});
+  const Finished finished =
+      run({PROBE, "maps"}, {{"TORCHLEAN_BACKEND", std::string("nobody,") + REFERENCE},
+                            {"TORCHLEAN_BACKEND_PATH", BAD_FOLDER}});
   CHECK(contains(finished.out, "sum 3 4\n"));
-  CHECK_FALSE(contains(finished.out, "mapped " BAD_FOLDER "/torchlean_bad-"));
+  CHECK_FALSE(contains(finished.out, std::string("mapped ") + BAD_FOLDER + "/torchlean_bad-"));
   for (const Kind &kind : refused_kinds) {
     CHECK(attempts_of(finished, std::string("bad-") + kind.kind).size() == 1);
   }
@@ -218,7 +221,7 @@ TEST_CASE("L5: a second backend of one name is listed as shadowed and stays clos
   REQUIRE(lines.size() == 2);
   CHECK(contains(lines[0], "torchlean_bad-duplicate.so|usable|ok|1|"));
   CHECK(contains(lines[1], "shadowed by " + path_of("duplicate")));
-  CHECK_FALSE(contains(finished.out, "mapped " REFERENCE));
+  CHECK_FALSE(contains(finished.out, std::string("mapped ") + REFERENCE));
 }
 
 TEST_CASE("L3: a file that is no library is named as what it is and never mapped") {

@@ -19,7 +19,9 @@ Finished doctor(const std::map<std::string, std::string> &environment, bool as_j
   return run(command, environment);
 }
 
-std::string path_of(const std::string &kind) { return BAD_FOLDER "/torchlean_bad-" + kind + ".so"; }
+std::string path_of(const std::string &kind) {
+  return std::string(BAD_FOLDER) + "/torchlean_bad-" + kind + ".so";
+}
 
 }  // namespace
 

@@ -14,7 +14,9 @@ using torchlean_test::run;
 
 namespace {
 
-std::string path_of(const std::string &kind) { return BAD_FOLDER "/torchlean_bad-" + kind + ".so"; }
+std::string path_of(const std::string &kind) {
+  return std::string(BAD_FOLDER) + "/torchlean_bad-" + kind + ".so";
+}
 
 bool is_long() { return std::getenv("TL_TEST_LONG") != nullptr; }
 

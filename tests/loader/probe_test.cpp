@@ -19,7 +19,9 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
-std::string path_of(const std::string &kind) { return BAD_FOLDER "/torchlean_bad-" + kind + ".so"; }
+std::string path_of(const std::string &kind) {
+  return std::string(BAD_FOLDER) + "/torchlean_bad-" + kind + ".so";
+}
 
 Finished probe(const Environment &environment, const std::vector<std::string> &more = {"--json"}) {
   std::vector<std::string> command = {TORCHLEAN, "status", "--probe", "--time-limit", TIME_LIMIT};

@@ -23,7 +23,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string bad(const std::string &kind) { return BAD_FOLDER "/torchlean_bad-" + kind + ".so"; }
+std::string bad(const std::string &kind) {
+  return std::string(BAD_FOLDER) + "/torchlean_bad-" + kind + ".so";
+}
 
 // All that the probe prints with these variables.
 std::string printed(const std::map<std::string, std::string> &environment,

@@ -60,9 +60,11 @@ class Capture {
   _exit(127);
 }
 
-Finished run_once(const std::vector<std::string> &command,
-                  const std::map<std::string, std::string> &environment, const std::string &folder,
-                  int seconds) {
+}  // namespace
+
+Finished run(const std::vector<std::string> &command,
+             const std::map<std::string, std::string> &environment, const std::string &folder,
+             int seconds) {
   const Capture out;
   const Capture err;
   const pid_t child = fork();
@@ -71,27 +73,6 @@ Finished run_once(const std::vector<std::string> &command,
   int status = 0;
   waitpid(child, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), out.text(), err.text()};
-}
-
-// The leak checker looks at the process from a thread of its own, which crashes once in some
-// hundred runs (g++ 12).
-bool has_leak_checker_crashed([[maybe_unused]] const Finished &finished) {
-#ifdef __SANITIZE_ADDRESS__
-  return finished.err.find("LeakSanitizer has encountered a fatal error") != std::string::npos;
-#else
-  return false;
-#endif
-}
-
-}  // namespace
-
-Finished run(const std::vector<std::string> &command,
-             const std::map<std::string, std::string> &environment, const std::string &folder,
-             int seconds) {
-  Finished finished = run_once(command, environment, folder, seconds);
-  if (has_leak_checker_crashed(finished))
-    finished = run_once(command, environment, folder, seconds);
-  return finished;
 }
 
 }  // namespace torchlean_test

@@ -6,12 +6,11 @@
 // gets its block and gives it back.
 #pragma once
 
-#include <torchlean/backend.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <cfloat>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,34 +33,6 @@ struct tl_storage {
 namespace torchlean {
 
 // ---- Arguments ----------------------------------------------------------------------------------
-
-// Largest number of elements of a buffer.
-inline constexpr uint64_t max_count = UINT32_MAX;
-
-inline void check_count(uint64_t count) {
-  if (count > max_count)
-    throw invalid("count is " + std::to_string(count) + ", expected at most 2^32 - 1");
-}
-
-// The product of dimensions, UINT64_MAX (which no buffer has) where it leaves 64 bits.
-inline uint64_t product(std::span<const uint64_t> dims) {
-  uint64_t result = 1;
-  for (const uint64_t dim : dims)
-    if (__builtin_mul_overflow(result, dim, &result)) result = UINT64_MAX;
-  return result;
-}
-
-inline uint64_t product(std::initializer_list<uint64_t> dims) {
-  return product(std::span(dims.begin(), dims.size()));
-}
-
-// The sum of counts, saturated in the same way.
-inline uint64_t sum(std::initializer_list<uint64_t> counts) {
-  uint64_t result = 0;
-  for (const uint64_t count : counts)
-    if (__builtin_add_overflow(result, count, &result)) result = UINT64_MAX;
-  return result;
-}
 
 // Throws unless argument.member has the expected value. Its name is put together only then.
 inline void expect_member(const char *argument, const char *member, uint64_t value,
@@ -98,6 +69,16 @@ std::span<const T> values_of(const char *argument, const tl_operand *operand) {
   const std::span<const std::byte> bytes = bytes_of(argument, operand);
   expect_member(argument, "dtype", operand->dtype, native_dtype<T>);
   return {reinterpret_cast<const T *>(bytes.data()), operand->count};
+}
+
+// The elements [start, start + length) of an operand of any dtype, as bytes.
+inline std::span<const std::byte> part_of(const char *argument, const tl_operand *operand,
+                                          uint64_t start, uint64_t length) {
+  const std::span<const std::byte> bytes = bytes_of(argument, operand);
+  if (start > operand->count || length > operand->count - start)
+    throw invalid("start is " + std::to_string(start) + " and length " + std::to_string(length) +
+                  ", expected a part of " + std::to_string(operand->count) + " elements");
+  return bytes.subspan(start * operand->width, length * operand->width);
 }
 
 // ---- Results ------------------------------------------------------------------------------------

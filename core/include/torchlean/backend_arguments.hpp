@@ -1,24 +1,45 @@
-// The arguments of entries whose checks say more than that counts agree, checked once for all
-// backends on host memory: they refuse the same calls with the same words.
+// Counts, and arguments of entries whose checks say more than that counts agree: checked once for
+// all backends, which so refuse the same calls with the same words.
+//
+// Header only, like backend.hpp.
 #pragma once
 
-#include <torchlean/host_backend.hpp>
+#include <torchlean/backend.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 
 namespace torchlean {
 
-// The elements [start, start + length) of an operand of any dtype, as bytes.
-inline std::span<const std::byte> part_of(const char *argument, const tl_operand *operand,
-                                          uint64_t start, uint64_t length) {
-  const std::span<const std::byte> bytes = bytes_of(argument, operand);
-  if (start > operand->count || length > operand->count - start)
-    throw invalid("start is " + std::to_string(start) + " and length " + std::to_string(length) +
-                  ", expected a part of " + std::to_string(operand->count) + " elements");
-  return bytes.subspan(start * operand->width, length * operand->width);
+// Largest number of elements of a buffer.
+inline constexpr uint64_t max_count = UINT32_MAX;
+
+inline void check_count(uint64_t count) {
+  if (count > max_count)
+    throw invalid("count is " + std::to_string(count) + ", expected at most 2^32 - 1");
+}
+
+// The product of dimensions, UINT64_MAX (which no buffer has) where it leaves 64 bits.
+inline uint64_t product(std::span<const uint64_t> dims) {
+  uint64_t result = 1;
+  for (const uint64_t dim : dims)
+    if (__builtin_mul_overflow(result, dim, &result)) result = UINT64_MAX;
+  return result;
+}
+
+inline uint64_t product(std::initializer_list<uint64_t> dims) {
+  return product(std::span(dims.begin(), dims.size()));
+}
+
+// The sum of counts, saturated in the same way.
+inline uint64_t sum(std::initializer_list<uint64_t> counts) {
+  uint64_t result = 0;
+  for (const uint64_t count : counts)
+    if (__builtin_add_overflow(result, count, &result)) result = UINT64_MAX;
+  return result;
 }
 
 // The parameters of a broadcast from small_count elements.

@@ -1,11 +1,11 @@
-// Windows that slide over three axes: which tap of which window lies on which position. Host
-// backends share it for convolutions and pools.
+// Windows that slide over three axes: which tap of which window lies on which position. Backends
+// share it for convolutions and pools.
 //
 // Along an axis, tap k of window w lies on position w * stride + k * dilation - padding; where
 // there is no such position, it lies in the padding.
 #pragma once
 
-#include <torchlean/host_backend.hpp>
+#include <torchlean/backend_arguments.hpp>
 
 #include <array>
 #include <cmath>

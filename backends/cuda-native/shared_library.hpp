@@ -1,0 +1,41 @@
+// One of NVIDIA's libraries, opened for good when it is first needed.
+#pragma once
+
+#include <torchlean/backend.hpp>
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
+
+namespace torchlean::cuda::device {
+
+class SharedLibrary {
+ public:
+  // `package` says what to install: "NVIDIA's cuBLAS 13". Throws where it cannot be opened.
+  SharedLibrary(const std::string &file, const std::string &package)
+      : file_(file), package_(package), handle_(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) {
+      throw Failure(TL_UNAVAILABLE, file + " cannot be opened: " + dlerror() + "; install " +
+                                        package + ", or put its folder into LD_LIBRARY_PATH");
+    }
+  }
+
+  // The function of that name, as a pointer of any type.
+  template <class Function>
+  void find(const char *name, Function &function) const {
+    void *const symbol = dlsym(handle_, name);
+    if (symbol == nullptr) {
+      throw Failure(TL_UNAVAILABLE, file_ + " has no function " + name + "; install " + package_);
+    }
+    static_assert(sizeof symbol == sizeof function);
+    std::memcpy(&function, &symbol, sizeof symbol);
+  }
+
+ private:
+  std::string file_;
+  std::string package_;
+  void *handle_;
+};
+
+}  // namespace torchlean::cuda::device
