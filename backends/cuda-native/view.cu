@@ -86,30 +86,19 @@ struct Walk {
 
 // Index arithmetic once for each word of the large side that stays within a line.
 template <class T>
-__global__ void broadcast_kernel(uint64_t words, T *out, const T *x, uint64_t count, Walk walk) {
-  constexpr uint64_t width = widest_word<T>;
-  for (uint64_t i = first_element(); i < words; i += element_stride()) {
+__global__ void broadcast_kernel(uint64_t items, uint64_t count, T *out, const T *x, Walk walk) {
+  for_words<widest_word<T>>(items, count, [&]<size_t width>(uint64_t i) {
     const uint64_t first = i * width;
     Walk::Place place = walk.at(first);
-    Word<T, width> word = {};
+    Word<T, width> word;
     for (uint64_t k = 0; k < width; ++k) {
-      if (first + k < count) {
-        word.element[k] = x[place.line + place.index * walk.axes[0].stride];
-      }
+      word.element[k] = x[place.line + place.index * walk.axes[0].stride];
       if (++place.index == walk.axes[0].size.value()) {
         place = walk.at(first + k + 1);
       }
     }
-    if (first + width <= count) {
-      reinterpret_cast<Word<T, width> *>(out)[i] = word;
-    } else {
-      for (uint64_t k = 0; k < width; ++k) {
-        if (first + k < count) {
-          out[first + k] = word.element[k];
-        }
-      }
-    }
-  }
+    store_word(out, i, word);
+  });
 }
 
 void broadcast(tl_instance *instance, const tl_operand *x, const tl_broadcast_params *params,
@@ -120,8 +109,8 @@ void broadcast(tl_instance *instance, const tl_operand *x, const tl_broadcast_pa
     const tl_broadcast_params known = known_broadcast(operation, *params, x->count);
     const uint64_t count = large_count(known);
     Result result(*instance, operation, count, sizeof(T));
-    launch(*instance->stream, operation, (count - 1) / widest_word<T> + 1, &broadcast_kernel<T>,
-           result.elements<T>(), elements<T>(*x), count, Walk(known));
+    launch_words<widest_word<T>>(*instance->stream, operation, count, &broadcast_kernel<T>,
+                                 result.elements<T>(), elements<T>(*x), Walk(known));
     *out = result.hand_over();
   });
 }

@@ -124,7 +124,7 @@ TEST_CASE("view: a row is broadcast to 2^31 and more elements") {
   params.strides[1] = 1;
   tl_storage *out = nullptr;
   REQUIRE(backend().view->broadcast(session.instance(), row.operand(), &params, 0, &out) == TL_OK);
-  check_tail<float>(session, out, rows * row_length, tail, 3 * 4 * 256,
+  check_tail<float>(session, out, rows * row_length, tail, covered_in_words(rows * row_length, 4),
                     [](uint64_t i) { return i % row_length + 1; });
 }
 
