@@ -150,6 +150,7 @@ void add_scaled(Table &table) {
   table.add(TL_OP_bmm_scaled, Kind::special, "what must be replayed", [=]<class T>(Check &check) {
     using V = Values<T>;
     const T big = std::sqrt(V::largest) * 2, small = std::sqrt(V::normal) / 2;
+    const T most = V::largest / 4 * 3;
     const struct {
       const char *what;
       std::vector<T> a, b;
@@ -164,6 +165,9 @@ void add_scaled(Table &table) {
         {"a scaled operand below the normal range", {V::normal * T(1.5)}, {1}, 0.01},
         {"a product that overflows", {big}, {big}, 1},
         {"a product that underflows", {small}, {small}, 1},
+        {"one product of two that underflows", {small, 1}, {small, 1}, 1},
+        {"products whose magnitudes overflow in sum", {most, -most, most}, {1, 1, 1}, 1},
+        {"a result of zero whose terms are not", {1, -1}, {1, 1}, 1},
         {"a result that overflows", {V::largest}, {1}, 2},
         {"a result below the normal range", {small}, {small * 4}, 0.125},
     };

@@ -263,4 +263,19 @@ TEST_CASE("another LibTorch than at build time is named before any of its code r
   CHECK(contains(finished.out, "rebuild the backend"));
   CHECK_FALSE(contains(finished.out, "mapped " + folder.path().string()));
 }
+
+TEST_CASE("automatic choice goes past a LibTorch that cannot serve") {
+  const Folder folder;
+  const fs::path backends = folder.path() / "lib/torchlean/backends";
+  fs::create_directories(backends);
+  fs::copy_file(CORE, folder.path() / "lib" / fs::path(CORE_SONAME));
+  fs::copy_file(REFERENCE, backends / "torchlean_reference.so");
+  fs::copy_file(LIBTORCH, backends / "torchlean_libtorch.so");
+  write(backends / "libtorch_cpu.so", "not the library that it was built for\n");
+  write(backends.parent_path() / "version.py", "__version__ = '1.2.3'\n");
+  const Finished finished = run({PROBE}, {{"LD_LIBRARY_PATH", (folder.path() / "lib").string()}});
+  CHECK(finished.exit_code == 0);
+  CHECK(contains(finished.out, "backend reference\n"));
+  CHECK(contains(attempts_of(finished, "libtorch").at(0), "1.2.3"));
+}
 #endif

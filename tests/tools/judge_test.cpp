@@ -395,6 +395,22 @@ TEST_CASE("a nonfinite value decides from its step on, in its chain") {
   CHECK_FALSE(verdict_on(one, {{0, 0}}, {{1, nan_value}}).is_good());
 }
 
+TEST_CASE("where the recurrence overflows on its way, a scan may still be near the exact value") {
+  // g[0] = 3/2 of the largest number, half of which dH0 is.
+  const double largest = limits_of(TL_FLOAT32).largest;
+  const Case one = case_of("selective_scan_diag_bwd",
+                           {{0.5}, {1}, {0, 0}, {0}, {0, 0}, {largest, largest}}, {2, 1});
+  const auto gradient = [&](double of_h0) {
+    return std::vector<Values>{{nan_value}, {nan_value}, {infinity, largest}, {of_h0}};
+  };
+  const std::vector<Values> recurrence = gradient(infinity);
+  CHECK(verdict_on(one, recurrence, recurrence).is_good());
+  CHECK(verdict_on(one, recurrence, gradient(0.75 * largest)).is_good());
+  CHECK_FALSE(verdict_on(one, recurrence, gradient(0.5 * largest)).is_good());
+  CHECK_FALSE(verdict_on(one, recurrence, gradient(-infinity)).is_good());
+  CHECK_FALSE(verdict_on(one, recurrence, gradient(nan_value)).is_good());
+}
+
 TEST_CASE(
     "gradients of constant coefficients add up in reverse time, to the bit if deterministic") {
   // g is {1, 2^24, 1}, x is 1: the fold from the last step on loses the first and the last one.

@@ -101,9 +101,7 @@ void judge_bounded(Verdict &verdict, const Place &place, const Pair &pair,
 
   const std::uint64_t distance = ulp_distance(pair.dtype, pair.expected, pair.got);
   const bool in_ulps = allowance.unit == Allowance::Unit::ulps;
-  const bool is_known = allowance.unit == Allowance::Unit::two_values;
-  const double budget =
-      is_known ? allowance.of_backend : budget_of(allowance, baseline_is_reference);
+  const double budget = budget_of(allowance, baseline_is_reference);
   if (is_infinite(pair.dtype, pair.expected) != is_infinite(pair.dtype, pair.got)) {
     const bool reached =
         in_ulps ? static_cast<double>(distance) <= budget : budget_reaches_infinity(pair, budget);
@@ -112,8 +110,8 @@ void judge_bounded(Verdict &verdict, const Place &place, const Pair &pair,
   }
   measure(verdict, distance);
   if (distance == 0) return;
-  const long double middle = is_known ? allowance.exact_value : to_value(pair.dtype, pair.expected);
-  const long double difference = to_value(pair.dtype, pair.got) - middle;
+  const long double difference =
+      to_value(pair.dtype, pair.got) - static_cast<long double>(place.expected);
   const double error =
       in_ulps ? static_cast<double>(distance) : static_cast<double>(std::fabs(difference));
   if (std::isnan(budget)) return;  // a stage overflowed: masks were all that can be checked
@@ -127,11 +125,37 @@ void judge_bounded(Verdict &verdict, const Place &place, const Pair &pair,
                                distance, budget, used));
 }
 
+// The expected bits, which may have overflowed on their way, or what is near the exact value.
+void judge_two_values(Verdict &verdict, const Place &place, const Pair &pair,
+                      const Allowance &allowance) {
+  const bool is_finite = !is_nan(pair.dtype, pair.got) && !is_infinite(pair.dtype, pair.got);
+  const bool expects_finite =
+      !is_nan(pair.dtype, pair.expected) && !is_infinite(pair.dtype, pair.expected);
+  if (!is_finite) {
+    if (nan_differs(verdict, place, pair) || is_nan(pair.dtype, pair.expected)) return;
+    if (pair.got != pair.expected) record_infinity(verdict, place, pair);
+    return;
+  }
+  const std::uint64_t distance =
+      expects_finite ? ulp_distance(pair.dtype, pair.expected, pair.got) : 0;
+  if (expects_finite) measure(verdict, distance);
+  if (expects_finite && distance == 0) return;
+  const long double difference = to_value(pair.dtype, pair.got) - allowance.exact_value;
+  const auto error = static_cast<double>(std::fabs(difference));
+  const double used = allowance.of_backend > 0 ? error / allowance.of_backend : infinity;
+  verdict.budget_used = std::max(verdict.budget_used, used);
+  if (used <= 1) return;
+  record(verdict, place, pair, used,
+         fmt::format("error {:.4g}, budget {:.4g}, {:.4g} times over", error, allowance.of_backend,
+                     used));
+}
+
 void judge_element(Verdict &verdict, const Place &place, const Pair &pair,
                    const Allowance &allowance, bool baseline_is_reference) {
   switch (allowance.unit) {
     case Allowance::Unit::bits: return judge_exact(verdict, Rule::bits, place, pair);
     case Allowance::Unit::exact: return judge_exact(verdict, Rule::exact, place, pair);
+    case Allowance::Unit::two_values: return judge_two_values(verdict, place, pair, allowance);
     case Allowance::Unit::unchecked: ++verdict.unchecked; return;
     default: return judge_bounded(verdict, place, pair, allowance, baseline_is_reference);
   }
