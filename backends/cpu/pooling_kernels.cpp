@@ -108,7 +108,7 @@ void slide_max_at(const Slide<T> &line, PlaceOf<T> first, T *y, PlaceOf<T> *at) 
     T best = x[0];
     int64_t place = 0;
     for (int64_t t = 1; t < line.taps; ++t)
-      if (x[t] > best || x[t] != x[t]) {
+      if (x[t] > best || std::isnan(x[t])) {
         best = x[t];
         place = t;
       }

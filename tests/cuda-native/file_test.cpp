@@ -45,7 +45,7 @@ TEST_CASE("without a driver it is loaded when asked for by name, and says what i
   const std::vector<std::string> lines = attempts_of(finished, "cuda-native");
   REQUIRE(lines.size() == 1);
   CHECK(contains(lines[0], "|negotiated|unavailable|0|create: " + no_device));
-  CHECK(contains(finished.out, "mapped " CUDA_NATIVE));
+  CHECK(contains(finished.out, std::string("mapped ") + CUDA_NATIVE));
   CHECK_FALSE(contains(finished.out, "libcuda"));
   CHECK_FALSE(contains(finished.out, "libcublas"));
 }
@@ -75,7 +75,7 @@ TEST_CASE("L6: without a driver automatic choice leaves it at inspection, and sa
   const std::vector<std::string> lines = attempts_of(finished, "cuda-native");
   REQUIRE(lines.size() == 1);
   CHECK(contains(lines[0], "|inspected|ok|0|no usable device (no NVIDIA driver)"));
-  CHECK_FALSE(contains(finished.out, "mapped " CUDA_NATIVE));
+  CHECK_FALSE(contains(finished.out, std::string("mapped ") + CUDA_NATIVE));
 }
 
 TEST_CASE("without a driver `status --probe` opens it and says so") {

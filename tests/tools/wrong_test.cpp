@@ -64,7 +64,7 @@ const std::vector<Kind> kinds = {
 // With a few operations beside those that are asked for.
 Finished compare(const std::string &kind, std::vector<std::string> options,
                  std::string operations) {
-  operations += ",copy,abs,exp,tanh,add,reduce_sum,bmm_with_transpose,softmax,maxpool_fwd";
+  operations += ",copy,abs,exp,tanh,add,reduce_sum,gather_rows,softmax,maxpool_fwd";
   const std::vector<std::string> fixed = {TORCHLEAN, "compare", "--backends", WRONG,     "--json",
                                           "--size",  "small",   "--ops",      operations};
   options.insert(options.begin(), fixed.begin(), fixed.end());
