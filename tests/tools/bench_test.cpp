@@ -161,9 +161,8 @@ TEST_CASE("a slow backend shows as slow, in its slow operation") {
   const json report =
       record(reference_and_wrong, "neg[float32]", {{"WRONG_KIND", "slow"}});  // 2 ms a call
   const json &results = report["rows"][0]["results"];
-  CHECK(results[0]["seconds"] < 2e-4);
   CHECK(results[1]["seconds"] > 1e-3);
-  CHECK(results[1]["ratio"] < 0.1);
+  CHECK(results[1]["ratio"] < 0.5);  // far from 1, however busy the machine is
 }
 
 TEST_CASE("what a backend lacks is named in the row and below the table") {
@@ -206,7 +205,7 @@ TEST_CASE("the table of bench tells of the machine and has no colours in a pipe"
 
 TEST_CASE("an interrupted bench prints what it has and exits as shells say it") {
   const Finished finished =
-      run({"/usr/bin/timeout", "--preserve-status", "--signal", "INT", "0.7", TORCHLEAN, "bench",
+      run({"/usr/bin/timeout", "--preserve-status", "--signal", "INT", "1.5", TORCHLEAN, "bench",
            "--backends", "reference", "--size", "small", "--time", "0.2", "--json"});
   CHECK(finished.exit_code == 130);
   const json report = json::parse(finished.out);
