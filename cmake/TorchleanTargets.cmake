@@ -173,7 +173,15 @@ function(torchlean_test_paths target)
   endwhile()
   set(paths ${CMAKE_CURRENT_BINARY_DIR}/${target}_paths)
   file(GENERATE OUTPUT ${paths}.h
-    CONTENT "#ifdef __cplusplus\nextern \"C\" {\n#endif\n${declarations}#ifdef __cplusplus\n}\n#endif\n")
+    CONTENT "// NOLINTBEGIN: names like those of macros
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+${declarations}#ifdef __cplusplus
+}
+#endif
+// NOLINTEND
+")
   file(GENERATE OUTPUT ${paths}.c CONTENT "${definitions}")
   set_source_files_properties(${paths}.c PROPERTIES GENERATED TRUE)
   target_sources(${target} PRIVATE ${paths}.c)

@@ -88,6 +88,7 @@ Tally sweep(const Function &function, uint64_t stride) {
   std::atomic<uint64_t> next{0};
   std::vector<Tally> tallies(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::thread> threads;
+  threads.reserve(tallies.size());
   for (Tally &tally : tallies)
     threads.emplace_back([&] {
       for (uint64_t i = next++; i < ranges; i = next++) {
