@@ -34,25 +34,13 @@ struct Cublas {
   }
 };
 
-// Tried anew by each call until it succeeds.
-const Cublas &cublas(const char *operation) {
-  try {
-    static const auto &opened = *new Cublas;
-    return opened;
-  } catch (const Failure &failure) {
-    throw Failure(failure.status(), std::string(operation) + ": " + failure.what());
-  }
-}
+const Cublas &cublas(const char *operation) { return opened<Cublas>(operation); }
 
 void check(Stream &stream, const char *operation, const char *step, cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_SUCCESS) {
-    return;
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    throw_failure(stream, operation, step, status == CUBLAS_STATUS_ALLOC_FAILED,
+                  cublas(operation).text(status));
   }
-  if (status != CUBLAS_STATUS_ALLOC_FAILED) {
-    synchronize(stream, operation);  // an earlier fault explains it better
-  }
-  throw Failure(status == CUBLAS_STATUS_ALLOC_FAILED ? TL_OUT_OF_MEMORY : TL_DEVICE_ERROR,
-                std::string(operation) + ": " + step + ": " + cublas(operation).text(status));
 }
 
 // The stream's own handle: with one for each stream the same call gives the same bits.

@@ -41,25 +41,13 @@ struct Cufft {
   }
 };
 
-// Tried anew by each call until it succeeds.
-const Cufft &cufft(const char *operation) {
-  try {
-    static const auto &opened = *new Cufft;
-    return opened;
-  } catch (const Failure &failure) {
-    throw Failure(failure.status(), std::string(operation) + ": " + failure.what());
-  }
-}
+const Cufft &cufft(const char *operation) { return opened<Cufft>(operation); }
 
 void check(Stream &stream, const char *operation, const char *step, cufftResult status) {
-  if (status == CUFFT_SUCCESS) {
-    return;
+  if (status != CUFFT_SUCCESS) {
+    throw_failure(stream, operation, step, status == CUFFT_ALLOC_FAILED,
+                  "cuFFT's error " + std::to_string(status));
   }
-  if (status != CUFFT_ALLOC_FAILED) {
-    synchronize(stream, operation);  // an earlier fault explains it better
-  }
-  throw Failure(status == CUFFT_ALLOC_FAILED ? TL_OUT_OF_MEMORY : TL_DEVICE_ERROR,
-                std::string(operation) + ": " + step + ": cuFFT's error " + std::to_string(status));
 }
 
 // How one kind of transform is done. Its workspace is ours, taken anew for each call.

@@ -1,8 +1,7 @@
 // Devices, settings and figures.
 #include "instance.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include <string>
 
 namespace torchlean::cuda {
 
@@ -23,26 +22,17 @@ void select(tl_instance *instance, uint32_t index) {
   instance->select(index);
 }
 
-// Copies the members that the caller knows; struct_size itself stays the caller's.
-template <class Info>
-void copy_known(const Info &from, Info *to) {
-  const size_t known = std::min(to->struct_size, sizeof(Info));
-  check_struct_size("figures", known, sizeof(size_t));
-  std::memcpy(reinterpret_cast<std::byte *>(to) + sizeof(size_t),
-              reinterpret_cast<const std::byte *>(&from) + sizeof(size_t), known - sizeof(size_t));
-}
-
 void properties(tl_instance *, uint32_t index, tl_device_properties *out) {
   check_index("properties", index);
   tl_device_properties all{};
   device::describe(index, all);
-  copy_known(all, out);
+  give("out", all, out);
 }
 
 void memory_info(tl_instance *instance, tl_memory_info *out) {
   tl_memory_info all{};
   device::memory_info(*instance->stream, all);
-  copy_known(all, out);
+  give("out", all, out);
 }
 
 void synchronize(tl_instance *instance) { device::synchronize(*instance->stream, "synchronize"); }

@@ -1,4 +1,5 @@
 // Matrix products: the library's; scaled ones with an honest flag.
+#include "arguments.hpp"
 #include "arithmetic.cuh"
 #include "block.cuh"
 #include "instance.hpp"
@@ -17,17 +18,9 @@ namespace {
 
 tl_bmm_params checked(const char *operation, const tl_bmm_params *given, const tl_operand &a,
                       const tl_operand &b, tl_dtype dtype) {
-  check_struct_size(operation, given->struct_size, sizeof(tl_bmm_params));
-  const tl_bmm_params &shape = *given;
-  if (shape.transpose_a > 1 || shape.transpose_b > 1) {
-    throw Failure(TL_INVALID_ARGUMENT, std::string(operation) +
-                                           ": transpose_a and transpose_b are " +
-                                           std::to_string(shape.transpose_a) + " and " +
-                                           std::to_string(shape.transpose_b) + ", expected 0 or 1");
-  }
-  check_operand(operation, "a", a, dtype, product({shape.batch, shape.m, shape.n}));
-  check_operand(operation, "b", b, dtype, product({shape.batch, shape.n, shape.p}));
-  return shape;
+  check_operand(operation, "a", a, dtype, a.count);
+  check_operand(operation, "b", b, dtype, b.count);
+  return known_bmm(operation, *given, a.count, b.count);
 }
 
 // c = a b. The library stores by columns, so it sees transposes: c^T = b^T a^T.

@@ -2,7 +2,7 @@
 //
 // Sums are taken in double, by chunks (folds.cuh); in deterministic mode in the orders that the
 // specification gives.
-#include "broadcast.hpp"
+#include "arguments.hpp"
 #include "folds.cuh"
 #include "row_mask.hpp"
 

@@ -4,16 +4,14 @@
 // the top (a radix select): a block reads the row once for each byte of the dtype. Short rows, and
 // long ones that hold NaN, are counted pair by pair: cols steps for each entry, for a NaN none.
 #include "folds.cuh"
+#include "operation_names.hpp"
 #include "row_mask.hpp"
-
-#include <array>
 
 namespace torchlean::cuda {
 
 namespace {
 
-constexpr std::array<const char *, TL_ROW_MASK_OP_COUNT> names = {"first_max_mask_by_row",
-                                                                  "top_k_mask_by_row"};
+constexpr auto names = operation_names<TL_ROW_MASK_OP_COUNT>("row_mask");
 
 // Rows of up to so many entries are counted.
 constexpr uint64_t longest_counted = 256;
@@ -292,10 +290,7 @@ void mark_top(device::Stream &stream, const Matrix<T> &matrix, uint64_t k) {
 
 void row_mask(tl_instance *instance, tl_row_mask_op op, const tl_operand *x, uint64_t rows,
               uint64_t cols, uint64_t k, tl_flags, tl_storage **out) {
-  if (op >= TL_ROW_MASK_OP_COUNT) {
-    refuse_enumerator("row_mask", op);
-  }
-  const char *operation = names[op];
+  const char *operation = name_of(names, "row_mask", op);
   with_native(operation, x->dtype, [&]<class T>() {
     check_operand(operation, "x", *x, native_dtype<T>, product({rows, cols}));
     Result result(*instance, operation, x->count, sizeof(T));

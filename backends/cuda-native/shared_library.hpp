@@ -1,7 +1,7 @@
 // One of NVIDIA's libraries, opened for good when it is first needed.
 #pragma once
 
-#include <torchlean/backend.hpp>
+#include "device_api.hpp"
 
 #include <dlfcn.h>
 
@@ -37,5 +37,27 @@ class SharedLibrary {
   std::string package_;
   void *handle_;
 };
+
+// The process's one Functions, whose constructor opens a library and looks up what we call of it.
+// Tried anew by each call until it succeeds.
+template <class Functions>
+const Functions &opened(const char *operation) {
+  try {
+    static const auto &functions = *new Functions;
+    return functions;
+  } catch (const Failure &failure) {
+    throw Failure(failure.status(), std::string(operation) + ": " + failure.what());
+  }
+}
+
+// Throws what a library's failure comes to; `text` is its own word for it.
+[[noreturn]] inline void throw_failure(Stream &stream, const char *operation, const char *step,
+                                       bool is_out_of_memory, const std::string &text) {
+  if (!is_out_of_memory) {
+    synchronize(stream, operation);  // an earlier fault explains it better
+  }
+  throw Failure(is_out_of_memory ? TL_OUT_OF_MEMORY : TL_DEVICE_ERROR,
+                std::string(operation) + ": " + step + ": " + text);
+}
 
 }  // namespace torchlean::cuda::device

@@ -1,6 +1,6 @@
 // Moves of whole elements: concatenation, slices, broadcasts, swapped axes.
 #include "block.cuh"
-#include "broadcast.hpp"
+#include "arguments.hpp"
 #include "division.cuh"
 #include "instance.hpp"
 #include "words.cuh"

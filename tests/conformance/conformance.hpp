@@ -50,17 +50,6 @@ std::vector<T> any_patterns(std::size_t n, std::uint64_t seed = 1) {
   return x;
 }
 
-// How many representable numbers lie between two finite numbers or infinities.
-template <class T>
-double steps(T a, T b) {
-  const auto place = [](T x) {
-    const auto magnitude = static_cast<std::int64_t>(std::bit_cast<Bits<T>>(std::fabs(x)));
-    return std::signbit(x) ? -magnitude : magnitude;
-  };
-  const std::int64_t low = std::min(place(a), place(b)), high = std::max(place(a), place(b));
-  return static_cast<double>(static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low));
-}
-
 // "1.5 (0x3fc00000)"
 template <class T>
 std::string text_of(T value) {

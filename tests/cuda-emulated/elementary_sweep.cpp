@@ -7,6 +7,7 @@
 // and how many are farther away; the exit code is 1 where any is more than 2 ulp away.
 #include "elementary.cuh"
 #include "reference/correctly_rounded.hpp"
+#include "support/oracle.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -24,14 +25,12 @@ namespace reference = torchlean::reference::correctly_rounded;
 
 namespace {
 
-// How many floats lie from one to the other; 0 where both are NaN.
-uint64_t steps(float a, float b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : UINT32_MAX;
-  const auto place = [](float x) {
-    const auto magnitude = static_cast<int64_t>(std::bit_cast<uint32_t>(std::fabs(x)));
-    return std::signbit(x) ? -magnitude : magnitude;
-  };
-  return static_cast<uint64_t>(std::abs(place(a) - place(b)));
+constexpr uint64_t all_inputs = uint64_t{1} << 32;
+
+// How many floats lie from one to the other: more than there are where just one is NaN.
+uint64_t distance_of(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : all_inputs;
+  return static_cast<uint64_t>(torchlean::test::steps(a, b));
 }
 
 struct Tally {
@@ -55,7 +54,7 @@ Tally walk(uint64_t from, uint64_t to, uint64_t stride) {
   Tally tally;
   for (uint64_t bits = from; bits < to; bits += stride) {
     const auto x = std::bit_cast<float>(static_cast<uint32_t>(bits));
-    const uint64_t distance = steps(ours(x), theirs(x));
+    const uint64_t distance = distance_of(ours(x), theirs(x));
     ++tally.inputs;
     ++(distance == 0 ? tally.nearest : distance == 1 ? tally.beside : tally.farther);
     if (distance > tally.most) {
@@ -79,8 +78,6 @@ const Function functions[] = {
     {"cos", walk<cuda::elementary::cos, reference::cos>},
     {"tanh", walk<cuda::elementary::tanh, reference::tanh>},
 };
-
-constexpr uint64_t all_inputs = uint64_t{1} << 32;
 
 // On every processor, range by range.
 Tally sweep(const Function &function, uint64_t stride) {

@@ -4,8 +4,8 @@
 
 #include "device_api.hpp"
 #include "fake_cuda.hpp"
+#include "seam.hpp"
 
-#include <memory>
 #include <string>
 
 using namespace torchlean;
@@ -13,27 +13,6 @@ using namespace torchlean::cuda;
 using fake_cuda::machine;
 
 namespace {
-
-// What the call throws: its status and text.
-template <class Call>
-std::pair<tl_status, std::string> failure_of(const Call &call) {
-  try {
-    call();
-  } catch (const Failure &failure) {
-    return {failure.status(), failure.what()};
-  }
-  return {TL_OK, ""};
-}
-
-struct Destroy {
-  void operator()(device::Stream *stream) const { device::destroy_stream(stream); }
-};
-using Owned = std::unique_ptr<device::Stream, Destroy>;
-
-Owned stream_on(uint32_t index) {
-  static const tl_host host{};
-  return Owned(device::create_stream(host, index));
-}
 
 uint32_t index_of(const char *name, uint32_t has_driver = 1) {
   tl_create_options options{};
@@ -89,12 +68,12 @@ TEST_CASE("a device without memory pools is refused by name") {
 TEST_CASE("streams of one device share a pool, which keeps what is freed") {
   fake_cuda::reset();
   const int before = machine().pools;
-  const Owned first = stream_on(0);
+  const OwnedStream first = stream_on(0);
   CHECK(machine().release_threshold == UINT64_MAX);
-  const Owned second = stream_on(0);
+  const OwnedStream second = stream_on(0);
   const int pools = machine().pools;
   CHECK(pools <= before + 1);
-  const Owned other = stream_on(1);
+  const OwnedStream other = stream_on(1);
   CHECK(machine().pools == pools + 1);
 
   void *block = device::allocate(*first, "test", 1000);
@@ -115,7 +94,7 @@ TEST_CASE("streams of one device share a pool, which keeps what is freed") {
 
 TEST_CASE("the fraction refuses the first byte too many without asking the device") {
   fake_cuda::reset();
-  const Owned stream = stream_on(0);
+  const OwnedStream stream = stream_on(0);
   device::set_memory_fraction(*stream, 1.0 / 256);  // of 1 MiB
   CHECK(machine().release_threshold == 4096);
   void *half = device::allocate(*stream, "test", 2048);
@@ -135,7 +114,7 @@ TEST_CASE("the fraction refuses the first byte too many without asking the devic
 
 TEST_CASE("memory that the device has not is refused once, told once and counted nowhere") {
   fake_cuda::reset();
-  const Owned stream = stream_on(0);
+  const OwnedStream stream = stream_on(0);
   machine().next["cudaMallocFromPoolAsync"] = cudaErrorMemoryAllocation;
   const auto [status, text] = failure_of([&] { device::allocate(*stream, "add", 400); });
   CHECK(status == TL_OUT_OF_MEMORY);
@@ -149,7 +128,7 @@ TEST_CASE("memory that the device has not is refused once, told once and counted
 
 TEST_CASE("a later fault surfaces at the next wait, and the device is lost for good") {
   fake_cuda::reset();
-  const Owned stream = stream_on(1);
+  const OwnedStream stream = stream_on(1);
   void *block = device::allocate(*stream, "test", 16);
   machine().fault = cudaErrorIllegalAddress;
   char word[16];
@@ -172,7 +151,7 @@ TEST_CASE("a later fault surfaces at the next wait, and the device is lost for g
 
 TEST_CASE("a fault that passes ends one call only") {
   fake_cuda::reset();
-  const Owned stream = stream_on(0);
+  const OwnedStream stream = stream_on(0);
   machine().next["cudaStreamSynchronize"] = cudaErrorInvalidValue;
   const auto [status, text] = failure_of([&] { device::synchronize(*stream, "synchronize"); });
   CHECK(status == TL_DEVICE_ERROR);
@@ -182,7 +161,7 @@ TEST_CASE("a fault that passes ends one call only") {
 
 TEST_CASE("each call makes its stream's device the thread's") {
   fake_cuda::reset();
-  const Owned stream = stream_on(1);
+  const OwnedStream stream = stream_on(1);
   const auto sets_device = [&](const auto &call) {
     machine().current_device = 0;
     call();

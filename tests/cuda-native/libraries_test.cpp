@@ -6,13 +6,13 @@
 #include "fake_cuda.hpp"
 #include "fake_libraries.hpp"
 #include "libraries.hpp"
+#include "seam.hpp"
 #include "shared_library.hpp"
 
 #include <cublas_v2.h>
 #include <cufft.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,25 +22,6 @@ using fake_cuda::machine;
 namespace fs = std::filesystem;
 
 namespace {
-
-template <class Call>
-std::pair<tl_status, std::string> failure_of(const Call &call) {
-  try {
-    call();
-  } catch (const Failure &failure) {
-    return {failure.status(), failure.what()};
-  }
-  return {TL_OK, ""};
-}
-
-struct Destroy {
-  void operator()(device::Stream *stream) const { device::destroy_stream(stream); }
-};
-
-std::unique_ptr<device::Stream, Destroy> new_stream() {
-  static const tl_host host{};
-  return std::unique_ptr<device::Stream, Destroy>(device::create_stream(host, 0));
-}
 
 const std::string blas_file = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
 const std::string fft_file = "libcufft.so." + std::to_string(CUFFT_VER_MAJOR);
@@ -109,7 +90,7 @@ TEST_CASE("products reach cuBLAS with their transposes, and TF32 only where it i
   put(blas_file, FAKE_CUBLAS);
   fake_cuda::reset();
   {
-    const auto stream = new_stream();
+    const auto stream = stream_on(0);
     for (const bool transpose_a : {false, true})
       for (const bool transpose_b : {false, true})
         multiply(*stream, transpose_a, transpose_b, transpose_a);
@@ -132,7 +113,7 @@ TEST_CASE("products reach cuBLAS with their transposes, and TF32 only where it i
 TEST_CASE("cuBLAS's failures have their status, and an earlier fault is told first") {
   put(blas_file, FAKE_CUBLAS);
   fake_cuda::reset();
-  const auto stream = new_stream();
+  const auto stream = stream_on(0);
   multiply(*stream, false, false, false);
   const auto failing = [&](int answer) {
     blas().answer = answer;
@@ -151,7 +132,7 @@ TEST_CASE("cuBLAS's failures have their status, and an earlier fault is told fir
 TEST_CASE("transforms reach cuFFT row by row, and back again times n") {
   put(fft_file, FAKE_CUFFT);
   fake_cuda::reset();
-  const auto stream = new_stream();
+  const auto stream = stream_on(0);
   for (const uint64_t n : {1, 2, 5, 8}) {
     CAPTURE(n);
     const uint64_t words = 2 * (n / 2 + 1);
@@ -181,7 +162,7 @@ TEST_CASE("plans are kept for the next call, not for ever, and work in memory of
   put(fft_file, FAKE_CUFFT);
   fake_cuda::reset();
   {
-    const auto stream = new_stream();
+    const auto stream = stream_on(0);
     std::vector<double> signal(64), bins(128);
     const auto run = [&](uint64_t n) {
       device::transform_forward(*stream, "rfft", 1, n, signal.data(), bins.data());

@@ -24,6 +24,17 @@ bool same(T a, T b) {
   return (std::isnan(a) && std::isnan(b)) || std::bit_cast<Bits<T>>(a) == std::bit_cast<Bits<T>>(b);
 }
 
+// How many representable numbers lie between two finite numbers or infinities.
+template <class T>
+double steps(T a, T b) {
+  const auto place = [](T x) {
+    const auto magnitude = static_cast<int64_t>(std::bit_cast<Bits<T>>(std::fabs(x)));
+    return std::signbit(x) ? -magnitude : magnitude;
+  };
+  const int64_t low = std::min(place(a), place(b)), high = std::max(place(a), place(b));
+  return static_cast<double>(static_cast<uint64_t>(high) - static_cast<uint64_t>(low));
+}
+
 template <class T>
 bool all_same(const std::vector<T> &a, const std::vector<T> &b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same<T>);

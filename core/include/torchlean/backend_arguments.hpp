@@ -42,6 +42,13 @@ inline uint64_t sum(std::initializer_list<uint64_t> counts) {
   return result;
 }
 
+// Writes the members that the caller's form of the structure has.
+template <class Structure>
+void give(const char *argument, Structure full, Structure *out) {
+  full.struct_size = known_part(argument, out, sizeof(size_t)).struct_size;
+  std::memcpy(out, &full, std::min(full.struct_size, sizeof(Structure)));
+}
+
 // The parameters of a broadcast from small_count elements.
 inline tl_broadcast_params known_broadcast(const tl_broadcast_params *params,
                                            uint64_t small_count) {

@@ -107,13 +107,6 @@ void hand_out(tl_storage **out, Results &...results) {
   ((*out++ = results.release()), ...);
 }
 
-// Writes the members that the caller's form of the structure has.
-template <class Structure>
-void give(const char *argument, Structure full, Structure *out) {
-  full.struct_size = known_part(argument, out, sizeof(size_t)).struct_size;
-  std::memcpy(out, &full, std::min(full.struct_size, sizeof(Structure)));
-}
-
 // ---- The host as a device -----------------------------------------------------------------------
 
 // A host backend has one device.

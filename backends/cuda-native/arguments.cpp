@@ -1,5 +1,5 @@
 // The checks of arguments that all backends share, on behalf of an operation.
-#include "broadcast.hpp"
+#include "arguments.hpp"
 #include "windows.hpp"
 
 #include <torchlean/backend_arguments.hpp>
@@ -33,6 +33,11 @@ auto named(const char *operation, Make make) {
 tl_broadcast_params known_broadcast(const char *operation, const tl_broadcast_params &params,
                                     uint64_t small_count) {
   return named(operation, [&] { return torchlean::known_broadcast(&params, small_count); });
+}
+
+tl_bmm_params known_bmm(const char *operation, const tl_bmm_params &params, uint64_t a_count,
+                        uint64_t b_count) {
+  return named(operation, [&] { return torchlean::known_bmm(&params, a_count, b_count); });
 }
 
 ConvolutionShape checked_shape(const char *operation, tl_convolution_op op,
