@@ -1,6 +1,6 @@
 // Moves of whole elements: concatenation, slices, broadcasts, swapped axes.
-#include "block.cuh"
 #include "arguments.hpp"
+#include "block.cuh"
 #include "division.cuh"
 #include "instance.hpp"
 #include "words.cuh"
