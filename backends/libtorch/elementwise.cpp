@@ -4,15 +4,7 @@
 #include "elementary.hpp"
 #include "kernels.hpp"
 
-#include <ATen/ops/abs.h>
-#include <ATen/ops/add.h>
-#include <ATen/ops/div.h>
-#include <ATen/ops/floor.h>
-#include <ATen/ops/mul.h>
-#include <ATen/ops/neg.h>
-#include <ATen/ops/reciprocal.h>
 #include <ATen/ops/sigmoid.h>
-#include <ATen/ops/sub.h>
 
 #include <functional>
 
@@ -50,9 +42,6 @@ at::Tensor map(const at::Tensor &a, const at::Tensor &b, Value value) {
   each(a.numel(), [=](int64_t i) { y[i] = value(first[i], second[i]); });
   return result;
 }
-
-// So few that preparing ATen's loop takes longer than our own; the bits are the same.
-bool are_few(const at::Tensor &x) { return x.numel() <= 1024; }
 
 // t[i] becomes value(t[i], x[i]...).
 template <class T, class Value, class... Tensors>
@@ -122,15 +111,15 @@ template <class T>
 at::Tensor unary_value(const tl_instance &instance, tl_unary_op op, const at::Tensor &x,
                        const std::array<T, 2> &scalar) {
   switch (op) {
-    case TL_UNARY_ABS: return at::abs(x);
-    case TL_UNARY_NEG: return at::neg(x);
-    case TL_UNARY_FLOOR: return at::floor(x);
+    case TL_UNARY_ABS: return map<T>(x, [](T v) { return std::abs(v); });
+    case TL_UNARY_NEG: return map<T>(x, std::negate<T>());
+    case TL_UNARY_FLOOR: return map<T>(x, [](T v) { return std::floor(v); });
     case TL_UNARY_SQRT:
       return map<T>(x, [](T v) {
         const T root = std::sqrt(v);
         return v <= 0 ? T(0) : root;
       });
-    case TL_UNARY_INV: return at::reciprocal(x);
+    case TL_UNARY_INV: return map<T>(x, [](T v) { return 1 / v; });
     case TL_UNARY_RELU: return map<T>(x, [](T v) { return v > 0 ? v : T(0); });
     case TL_UNARY_EXP: return elementary(instance, Elementary::exp, x);
     case TL_UNARY_LOG: return elementary(instance, Elementary::log, x);
@@ -153,10 +142,10 @@ template <class T>
 at::Tensor binary_value(const tl_instance &instance, tl_binary_op op, const at::Tensor &a,
                         const at::Tensor &b, const std::array<T, 2> &scalar) {
   switch (op) {
-    case TL_BINARY_ADD: return are_few(a) ? map<T>(a, b, std::plus<T>()) : at::add(a, b);
-    case TL_BINARY_SUB: return are_few(a) ? map<T>(a, b, std::minus<T>()) : at::sub(a, b);
-    case TL_BINARY_MUL: return are_few(a) ? map<T>(a, b, std::multiplies<T>()) : at::mul(a, b);
-    case TL_BINARY_DIV: return are_few(a) ? map<T>(a, b, std::divides<T>()) : at::div(a, b);
+    case TL_BINARY_ADD: return map<T>(a, b, std::plus<T>());
+    case TL_BINARY_SUB: return map<T>(a, b, std::minus<T>());
+    case TL_BINARY_MUL: return map<T>(a, b, std::multiplies<T>());
+    case TL_BINARY_DIV: return map<T>(a, b, std::divides<T>());
     case TL_BINARY_MAX: return map<T>(a, b, [](T v, T w) { return maximum(v, w); });
     case TL_BINARY_MIN: return map<T>(a, b, [](T v, T w) { return minimum(v, w); });
     case TL_BINARY_MASK:
