@@ -35,9 +35,12 @@ if(TORCHLEAN_SANITIZE STREQUAL "address")
 elseif(TORCHLEAN_SANITIZE STREQUAL "thread")
   set(torchlean_sanitizer -fsanitize=thread)
 endif()
+# What a sanitizer looks at is compiled with assertions and without optimisation, which would cost more
+# time than it saves, but for targets with the property TORCHLEAN_OPTIMISED: they compute much.
 if(TORCHLEAN_SANITIZE)
   target_compile_options(torchlean_build_options INTERFACE
-    "$<${own_code}:${torchlean_sanitizer};-fno-omit-frame-pointer>")
+    "$<${own_code}:${torchlean_sanitizer};-fno-omit-frame-pointer;-UNDEBUG>"
+    "$<${own_code}:-O$<IF:$<BOOL:$<TARGET_PROPERTY:TORCHLEAN_OPTIMISED>>,1,0>>")
   target_link_options(torchlean_build_options INTERFACE ${torchlean_sanitizer})
   torchlean_left_out("isolation of the C++ runtime"
                      "a sanitizer needs the shared one (TORCHLEAN_SANITIZE=${TORCHLEAN_SANITIZE})")
@@ -48,11 +51,34 @@ endif()
 # looked at there are the libraries that it calls.
 set(torchlean_options torchlean_build_options)
 macro(torchlean_clients)
-  if(TORCHLEAN_SANITIZE)
-    set(CMAKE_CXX_FLAGS_DEBUG "${CMAKE_CXX_FLAGS_RELEASE}")
-    set(torchlean_options torchlean_plain_options)
-  endif()
+  set(torchlean_options torchlean_plain_options)
 endmacro()
+
+# torchlean_unite(<variable> <count> <file>...): sets it to sources that include <count> of the files
+# each, which share the headers' cost; with TORCHLEAN_UNITY=OFF to the files. (CMake's own unity sources
+# name the clone's folder, so that the compiler cache would look for them the long way.)
+function(torchlean_unite variable count)
+  if(NOT TORCHLEAN_UNITY)
+    set(${variable} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(sources "")
+  while(ARGN)
+    list(LENGTH sources number)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/${variable}/${number}.cpp)
+    set(text "")
+    list(SUBLIST ARGN 0 ${count} files)
+    list(REMOVE_ITEM ARGN ${files})
+    foreach(file ${files})
+      cmake_path(ABSOLUTE_PATH file)
+      cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${variable})
+      string(APPEND text "#include \"${file}\"\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${source} CONTENT "${text}" @ONLY)
+    list(APPEND sources ${source})
+  endwhile()
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
 
 # torchlean_export_only(<target> <version script>): only the symbols that the script names leave it.
 function(torchlean_export_only target script)
@@ -119,16 +145,21 @@ add_custom_target(checks)
 
 # torchlean_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...]
 #                    [ENVIRONMENT <name=value>...] [ARGS <argument>...] [TIMEOUT <seconds>]
-#                    [PLAIN] [LONG] [SERIAL])
+#                    [PLAIN] [LONG] [SERIAL] [STARTS_PROGRAMS])
 # A doctest program <build>/tests/bin/<name> and its test. The labels asan and tsan make it run in
 # those presets too; what it starts or loads must be among its dependencies then. PLAIN: the source
 # has its own main and no doctest. LONG: a second test <name>.long, label long, for `./dev test
 # --long`, has TL_TEST_LONG=1 set and an hour's time.
-# SERIAL: nothing else runs beside it (it measures time).
+# SERIAL: nothing else runs beside it (it measures time). STARTS_PROGRAMS: it does nothing else that is
+# worth a sanitizer or optimisation, and is compiled once for all presets.
 function(torchlean_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG;SERIAL" "TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG;SERIAL;STARTS_PROGRAMS" "TIMEOUT"
                         "SOURCES;LIBRARIES;LABELS;ENVIRONMENT;ARGS")
   add_executable(${name} ${arg_SOURCES})
+  if(arg_STARTS_PROGRAMS)
+    set(torchlean_options torchlean_plain_options)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   target_link_libraries(${name} PRIVATE torchlean_headers ${torchlean_options} ${arg_LIBRARIES})
   target_link_options(${name} PRIVATE ${torchlean_sanitizer})
   set_target_properties(${name} PROPERTIES

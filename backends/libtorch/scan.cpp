@@ -9,7 +9,7 @@
 namespace torchlean::libtorch {
 namespace {
 
-constexpr int64_t strip = 256;  // states per task
+constexpr int64_t states_per_task = 256;
 
 // The operands that both directions have, and their sizes.
 struct Scan {
@@ -75,17 +75,18 @@ TL_LOOP void run(const Strip<T> &s, T *h) {
   }
 }
 
-void forward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const tl_operand *b,
-             const tl_operand *x, const tl_operand *h0, uint64_t time, uint64_t state, tl_flags,
-             tl_storage **out) {
+void scan_forward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const tl_operand *b,
+                  const tl_operand *x, const tl_operand *h0, uint64_t time, uint64_t state,
+                  tl_flags, tl_storage **out) {
   const Scan scan(op, a, b, x, h0, time, state);
   if (instance.composed) return hand_out(out, composed::scan(scan.a, scan.b, scan.x, scan.h0));
   with_native(scan.dtype, [&]<class T>(T) {
     const at::Tensor result = empty(scan.x.numel(), scalar_type<T>);
     T *const h = result.mutable_data_ptr<T>();
-    each_strip(1, scan.time, scan.state, strip, [&](int64_t, int64_t begin, int64_t width) {
-      run(Strip<T>(scan, begin, width), h + begin);
-    });
+    each_strip(1, scan.time, scan.state, states_per_task,
+               [&](int64_t, int64_t begin, int64_t width) {
+                 run(Strip<T>(scan, begin, width), h + begin);
+               });
     hand_out(out, result);
   });
 }
@@ -98,7 +99,7 @@ struct Gradients {
 template <class T>
 TL_LOOP void run_back(const Strip<T> &s, const T *h, const T *d_y, const Gradients<T> &d) {
   const bool summed = s.coefficient_stride == 0;
-  T g[strip];
+  T g[states_per_task];
   T *const from_later = d.h0;  // a[t + 1] * g[t + 1], in the end a[0] * g[0]
   std::fill_n(from_later, s.width, T(0));
   if (summed) {
@@ -134,9 +135,10 @@ TL_LOOP void run_back(const Strip<T> &s, const T *h, const T *d_y, const Gradien
   }
 }
 
-void backward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const tl_operand *b,
-              const tl_operand *x, const tl_operand *h0, const tl_operand *h, const tl_operand *d_y,
-              uint64_t time, uint64_t state, tl_flags, tl_storage **out) {
+void scan_backward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const tl_operand *b,
+                   const tl_operand *x, const tl_operand *h0, const tl_operand *h,
+                   const tl_operand *d_y, uint64_t time, uint64_t state, tl_flags,
+                   tl_storage **out) {
   const Scan scan(op, a, b, x, h0, time, state);
   const at::Tensor states = scan.sequence("h", h);
   const at::Tensor gradient = scan.sequence("d_y", d_y);
@@ -148,11 +150,12 @@ void backward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const t
         empty(scan.x.numel(), scalar_type<T>), empty(scan.state, scalar_type<T>)};
     const Gradients<T> d = {results[0].mutable_data_ptr<T>(), results[1].mutable_data_ptr<T>(),
                             results[2].mutable_data_ptr<T>(), results[3].mutable_data_ptr<T>()};
-    each_strip(1, scan.time, scan.state, strip, [&](int64_t, int64_t begin, int64_t width) {
-      run_back(Strip<T>(scan, begin, width), states.const_data_ptr<T>() + begin,
-               gradient.const_data_ptr<T>() + begin,
-               {d.a + begin, d.b + begin, d.x + begin, d.h0 + begin});
-    });
+    each_strip(1, scan.time, scan.state, states_per_task,
+               [&](int64_t, int64_t begin, int64_t width) {
+                 run_back(Strip<T>(scan, begin, width), states.const_data_ptr<T>() + begin,
+                          gradient.const_data_ptr<T>() + begin,
+                          {d.a + begin, d.b + begin, d.x + begin, d.h0 + begin});
+               });
     hand_out(out, results);
   });
 }
@@ -161,8 +164,8 @@ void backward(tl_instance &instance, tl_scan_op op, const tl_operand *a, const t
 
 const tl_scan_table scan_table = {
     .struct_size = sizeof(tl_scan_table),
-    .forward = entry<"scan forward", forward>,
-    .backward = entry<"scan backward", backward>,
+    .forward = entry<"scan forward", scan_forward>,
+    .backward = entry<"scan backward", scan_backward>,
 };
 
 }  // namespace torchlean::libtorch

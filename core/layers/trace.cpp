@@ -18,17 +18,17 @@ struct TraceHook {
   template <class Forward, class... Values>
   static auto call(const char *family, const char *entry, const Forward &forward,
                    const Values &...arguments) {
-    using Clock = std::chrono::steady_clock;
     std::string line;
     try {
       line = fmt::format("{}.{}{}", family, entry, Arguments(arguments...).words());
     } catch (...) {
       line.clear();  // tracing must not change how a call ends
     }
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     const auto finish = [&](const char *outcome) {
       const double microseconds =
-          std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+              .count();
       try {
         log(TL_LOG_INFO, fmt::format("trace: {}: {} ({:.1f} us)", line, outcome, microseconds));
       } catch (...) {

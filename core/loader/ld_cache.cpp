@@ -20,14 +20,14 @@ struct Header {
   std::uint32_t extensions;
   std::uint32_t unused[3];
 };
-struct Entry {
+struct CacheEntry {
   std::int32_t flags;
   std::uint32_t soname;
   std::uint32_t path;
   std::uint32_t os_version;
   std::uint64_t hwcap;  // 0: for every processor
 };
-static_assert(sizeof(Header) == 48 && sizeof(Entry) == 24);
+static_assert(sizeof(Header) == 48 && sizeof(CacheEntry) == 24);
 
 constexpr std::string_view magic = "glibc-ld.so.cache1.1";
 // The older format, which ldconfig may still write in front of the newer one.
@@ -85,7 +85,7 @@ std::string find_in_cache(std::string_view cache, std::string_view soname) {
   Header header{};
   if (soname.empty() || !cache.starts_with(magic) || !read_at(cache, 0, header)) return {};
   std::string_view found;
-  Entry entry{};
+  CacheEntry entry{};
   for (std::uint32_t i = 0; i < header.entries; ++i) {
     if (!read_at(cache, sizeof header + i * sizeof entry, entry)) break;
     if (entry.flags != host_flags || !text_is(cache, entry.soname, soname)) continue;

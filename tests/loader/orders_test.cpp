@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "support/listed.hpp"
 #include "support/probe.hpp"
 
 using torchlean_test::contains;
@@ -79,7 +80,7 @@ TEST_CASE("L12: what becomes of a backend does not depend on what was opened bef
 }
 
 TEST_CASE("L12: backends load in every order, and each computes beside the others") {
-  std::vector<std::string> paths = {HOST_BACKENDS};
+  std::vector<std::string> paths = torchlean_test::listed(HOST_BACKENDS);
   Outcomes expected;
   for (const std::string &path : paths) expected[path] = "sum 3 4\nsum 3 4\n";
   if (is_long()) {

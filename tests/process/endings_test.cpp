@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "support/listed.hpp"
 #include "support/probe.hpp"
 
 using torchlean_test::contains;
@@ -15,7 +16,11 @@ using torchlean_test::run;
 namespace {
 
 // The last one aborts in any call that meets its own teardown.
-const std::vector<std::string> backends = {HOST_BACKENDS, "null", NOTHING, TEARS_DOWN};
+const std::vector<std::string> backends = [] {
+  std::vector<std::string> paths = torchlean_test::listed(HOST_BACKENDS);
+  paths.insert(paths.end(), {"null", NOTHING, TEARS_DOWN});
+  return paths;
+}();
 
 int rounds() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compare/operations.hpp"
+#include "support/listed.hpp"
 
 namespace torchlean_test {
 
@@ -14,7 +15,7 @@ using torchlean::tools::Inputs;
 using torchlean::tools::Operation;
 using torchlean::tools::Outcome;
 
-inline const std::vector<std::string> host_backends = {HOST_BACKENDS};
+inline const std::vector<std::string> host_backends = torchlean_test::listed(HOST_BACKENDS);
 
 // Of those with a choice of devices the host is meant.
 inline torchlean::Backend open_on_host(const std::string &path) {

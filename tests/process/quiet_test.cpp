@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "support/listed.hpp"
 #include "support/probe.hpp"
 
 using torchlean_test::Finished;
@@ -10,7 +11,7 @@ using torchlean_test::run;
 
 namespace {
 
-const std::vector<std::string> host_backends = {HOST_BACKENDS};
+const std::vector<std::string> host_backends = torchlean_test::listed(HOST_BACKENDS);
 
 // What opening the backend by name and computing with it prints beside the probe's own lines.
 std::string foreign_lines(const std::string &backend) {

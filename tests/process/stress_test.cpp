@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "process/stress.hpp"
+#include "support/listed.hpp"
 
 using stress::below;
 using stress::Item;
@@ -348,7 +349,7 @@ std::uint64_t allocated(const Home &home) {
 
 TEST_CASE("P6, B3: random calls, errors and releases on eight threads") {
   World world;
-  for (const char *path : {HOST_BACKENDS}) {
+  for (const std::string &path : torchlean_test::listed(HOST_BACKENDS)) {
     Home home = {path, "cpu"};
     REQUIRE_MESSAGE(home.open(&home.backend) == TL_OK, std::string(tl_last_error()));
     world.homes.push_back(home);

@@ -13,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "support/listed.hpp"
+
 namespace {
 
-const std::vector<std::string> host_backends = {HOST_BACKENDS};
+const std::vector<std::string> host_backends = torchlean_test::listed(HOST_BACKENDS);
 
 // ---- The old core -------------------------------------------------------------------------------
 

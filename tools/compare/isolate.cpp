@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int most_ends = 5;  // of workers that do not come to the end, for one backend
+constexpr int most_workers = 5;  // that do not come to the end, for one backend
 
 std::string row_name(const OperationRecord &record) {
   return fmt::format("{}[{}]", record.operation, record.dtype);
@@ -48,8 +48,8 @@ class IsolatedBackend {
         return;
       }
       // A record that is there already lacks a smaller case only: the worker ended looking for one.
-      if (!has_record(row_)) add_failure(end, ends == most_ends);
-      if (ends == most_ends) return;
+      if (!has_record(row_)) add_failure(end, ends == most_workers);
+      if (ends == most_workers) return;
     }
   }
 
@@ -62,9 +62,9 @@ class IsolatedBackend {
     arguments.emplace_back("worker");
     if (!row_.empty()) arguments.push_back("--after=" + row_);
     Child child(arguments);
-    const std::chrono::duration<double> limit(isolation_.time_limit);
+    const std::chrono::duration<double> seconds(isolation_.time_limit);
     while (const auto line =
-               child.read_line(std::chrono::duration_cast<std::chrono::milliseconds>(limit))) {
+               child.read_line(std::chrono::duration_cast<std::chrono::milliseconds>(seconds))) {
       try {
         take(ordered_json::parse(*line), progress);
       } catch (const nlohmann::json::exception &) {

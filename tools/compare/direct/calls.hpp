@@ -89,4 +89,11 @@ std::vector<std::byte> bytes_of(const Params &params) {
 
 inline constexpr std::uint64_t huge = std::uint64_t{1} << 63U;
 
+// The k-th count or extent has this value instead.
+template <std::size_t k, std::uint64_t value>
+inline constexpr Fault number = {value == huge ? "extent-huge"
+                                 : value == 0  ? "extent-0"
+                                               : "extent-that-does-not-fit",
+                                 [](Arguments &a) { a.numbers[k] = value; }};
+
 }  // namespace torchlean::tools

@@ -12,12 +12,6 @@ constexpr tl_convolution_params convolution = {
 constexpr tl_pooling_params pooling = {sizeof pooling, 1,         {1, 1, 6}, {1, 1, 3},
                                        {1, 1, 1},      {0, 0, 1}, {1, 1, 6}, 1.5};
 
-template <std::size_t k, std::uint64_t value>
-constexpr Fault number = {value == huge ? "extent-huge"
-                          : value == 0  ? "extent-0"
-                                        : "extent-that-does-not-fit",
-                          [](Arguments &a) { a.numbers[k] = value; }};
-
 using Conv = tl_convolution_params;
 using Pool = tl_pooling_params;
 

@@ -16,12 +16,8 @@ constexpr Fault unknown_dtype = {"dtype-unknown", [](Arguments &a) { a.dtype = T
 constexpr Fault wrong_width = {"width", [](Arguments &a) { a.width = 33; }};
 constexpr Fault no_input = {"host-input-NULL", [](Arguments &a) { a.host_input = nullptr; }};
 
-template <std::size_t k, std::uint64_t value>
-constexpr Fault number = {value == huge ? "extent-huge" : "extent-that-does-not-fit",
-                          [](Arguments &a) { a.numbers[k] = value; }};
-
 // Two elements, each three times.
-constexpr tl_broadcast_params broadcast = {sizeof broadcast, 2, 0, {2, 3}, {1, 0}};
+constexpr tl_broadcast_params two_thrice = {sizeof two_thrice, 2, 0, {2, 3}, {1, 0}};
 // A limit of the ABI, or one of the backend's own.
 constexpr Fault rank_33 = {"rank-33", [](Arguments &a) { a.edit<tl_broadcast_params>().rank = 33; },
                            TL_INVALID_ARGUMENT, TL_UNSUPPORTED};
@@ -114,7 +110,7 @@ std::vector<DirectEntry> moving_entries() {
                                       a.flags, a.out);
            },
        .counts = {2},
-       .params = bytes_of(broadcast),
+       .params = bytes_of(two_thrice),
        .faults = {rank_33, first_dim<3>, first_dim<huge>, huge_stride}},
       {.family = "view",
        .name = "swap",

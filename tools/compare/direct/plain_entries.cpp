@@ -15,10 +15,6 @@ constexpr std::array<double, 6> matrix = {1, 2, 3, 4, 5, 6};
 std::array<double, 4> product = {};
 std::uint32_t replay = 0;
 
-template <std::size_t k, std::uint64_t value>
-constexpr Fault number = {value == huge ? "extent-huge" : "extent-that-does-not-fit",
-                          [](Arguments &a) { a.numbers[k] = value; }};
-
 const std::vector<Fault> bmm_faults = {
     {"batch-huge", [](Arguments &a) { a.edit<tl_bmm_params>().batch = huge; }},
     {"extent-that-does-not-fit", [](Arguments &a) { a.edit<tl_bmm_params>().n = 2; }}};
