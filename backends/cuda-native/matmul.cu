@@ -220,9 +220,10 @@ void scaled_product(tl_instance &instance, const char *operation, const tl_bmm_p
   enum { in_a, in_b, in_c, surveys };
   const Result totals(instance, operation, surveys, sizeof(Survey));
   device::clear(stream, operation, totals.elements<void>(), surveys * sizeof(Survey));
+  // Four elements for each thread at least: putting a block's surveys together takes as long.
   const auto grid = [&](uint64_t n) {
     constexpr uint32_t threads = 256;
-    return Blocks{blocks_for(stream, (n + threads - 1) / threads), threads};
+    return Blocks{blocks_for(stream, (n + 4 * threads - 1) / (4 * threads)), threads};
   };
 
   // What is multiplied: x itself, or a scaled copy that `copy` keeps.

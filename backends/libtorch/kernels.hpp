@@ -22,7 +22,8 @@
 
 #if defined(__GNUC__) && !defined(__clang__) && \
     (!defined(__NO_MATH_ERRNO__) || !defined(__NO_TRAPPING_MATH__))
-#error "-fno-math-errno and -fno-trapping-math are not in force: sqrt and floor would not be vectors"
+#error \
+    "-fno-math-errno and -fno-trapping-math are not in force: sqrt and floor would not be vectors"
 #endif
 
 namespace torchlean::libtorch {

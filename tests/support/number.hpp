@@ -7,18 +7,20 @@
 
 namespace torchlean::test {
 
+// Its digits lie in the object: a table of cases makes millions of numbers, and memory
+// from malloc would take most of their time.
 class Number {
  public:
   template <class T>
-  Number(T x) {
+  Number(T x) : Number() {
     if constexpr (std::is_integral_v<T>)
-      mpfr_set_si(wide_.value, static_cast<long>(x), MPFR_RNDN);
+      mpfr_set_si(value_, static_cast<long>(x), MPFR_RNDN);
     else
-      mpfr_set_d(wide_.value, static_cast<double>(x), MPFR_RNDN);
+      mpfr_set_d(value_, static_cast<double>(x), MPFR_RNDN);
   }
-  Number(const Number &other) { mpfr_set(wide_.value, other.wide_.value, MPFR_RNDN); }
+  Number(const Number &other) : Number() { mpfr_set(value_, other.value_, MPFR_RNDN); }
   Number &operator=(const Number &other) {
-    mpfr_set(wide_.value, other.wide_.value, MPFR_RNDN);
+    mpfr_set(value_, other.value_, MPFR_RNDN);
     return *this;
   }
 
@@ -27,11 +29,11 @@ class Number {
   friend Number operator*(const Number &a, const Number &b) { return make(mpfr_mul, a, b); }
   friend Number operator/(const Number &a, const Number &b) { return make(mpfr_div, a, b); }
   Number &operator+=(const Number &other) {
-    mpfr_add(wide_.value, wide_.value, other.wide_.value, MPFR_RNDN);
+    mpfr_add(value_, value_, other.value_, MPFR_RNDN);
     return *this;
   }
   friend bool operator<=(const Number &a, const Number &b) {
-    return mpfr_lessequal_p(a.wide_.value, b.wide_.value) != 0;
+    return mpfr_lessequal_p(a.value_, b.value_) != 0;
   }
 
   friend Number abs(const Number &x) { return make(mpfr_abs, x); }
@@ -48,21 +50,28 @@ class Number {
 
   template <class T>
   T rounded() const {
-    return wide_.rounded<T>();
+    return torchlean::test::rounded<T>(value_);
   }
 
  private:
-  static mpfr_srcptr argument(const Number &x) { return x.wide_.value; }
+  Number() {
+    mpfr_custom_init(digits_, precision);
+    mpfr_custom_init_set(value_, MPFR_ZERO_KIND, 0, precision, digits_);
+  }
+
+  static mpfr_srcptr argument(const Number &x) { return x.value_; }
   static unsigned long argument(unsigned long n) { return n; }
 
   template <class... Arguments>
   static Number make(auto function, const Arguments &...arguments) {
-    Number result(0);
-    function(result.wide_.value, argument(arguments)..., MPFR_RNDN);
+    Number result;
+    function(result.value_, argument(arguments)..., MPFR_RNDN);
     return result;
   }
 
-  Wide wide_{400};
+  static constexpr mpfr_prec_t precision = 400;
+  mp_limb_t digits_[(precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS];
+  mpfr_t value_;
 };
 
 // How far apart two neighbours of T near x are.

@@ -40,6 +40,14 @@ bool all_same(const std::vector<T> &a, const std::vector<T> &b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same<T>);
 }
 
+template <class T>
+T rounded(mpfr_srcptr x) {
+  if constexpr (sizeof(T) == 4)
+    return mpfr_get_flt(x, MPFR_RNDN);
+  else
+    return mpfr_get_d(x, MPFR_RNDN);
+}
+
 // A number of MPFR's whose precision leaves nothing to be rounded before the end.
 class Wide {
  public:
@@ -53,10 +61,7 @@ class Wide {
 
   template <class T>
   T rounded() const {
-    if constexpr (sizeof(T) == 4)
-      return mpfr_get_flt(value, MPFR_RNDN);
-    else
-      return mpfr_get_d(value, MPFR_RNDN);
+    return torchlean::test::rounded<T>(value);
   }
 
   mpfr_t value;
