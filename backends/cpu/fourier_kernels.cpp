@@ -14,8 +14,11 @@ HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
 namespace {
 
+// Constructors of its own: on Arm g++ gives those that it makes itself other instructions.
 template <class V>
 struct Complex {
+  HWY_INLINE Complex() {}
+  HWY_INLINE Complex(V real, V imaginary) : re(real), im(imaginary) {}
   V re;
   V im;
 };

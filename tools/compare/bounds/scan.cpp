@@ -5,6 +5,7 @@
 #include "compare/bounds/magnitudes.hpp"
 #include "compare/standard.hpp"
 
+#include <cfloat>
 #include <type_traits>
 #include <utility>
 
@@ -15,7 +16,11 @@ using enum Allowance::Unit;
 
 // The type of exact values. A recurrence of T steps errs by 2 T units of it in its terms'
 // magnitudes, less than a thousandth of any bound here.
+#if LDBL_MANT_DIG == 113
+using Quadruple = long double;
+#else
 __extension__ typedef __float128 Quadruple;
+#endif
 template <class T>
 using Exact = std::conditional_t<std::is_same_v<T, float>, long double, Quadruple>;
 
