@@ -15,23 +15,6 @@ HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
 namespace {
 
-template <class T>
-HWY_INLINE void fill_zeros(T *to, int64_t count) {
-  const Lanes<T> d;
-  constexpr int64_t lanes = hn::MaxLanes(d);
-  for (; count >= lanes; count -= lanes, to += lanes) hn::StoreU(hn::Zero(d), d, to);
-  if (count > 0) store_first(hn::Zero(d), d, to, count);
-}
-
-template <class T>
-HWY_INLINE void copy(const T *from, int64_t count, T *to) {
-  const Lanes<T> d;
-  constexpr int64_t lanes = hn::MaxLanes(d);
-  for (; count >= lanes; count -= lanes, from += lanes, to += lanes)
-    hn::StoreU(hn::LoadU(d, from), d, to);
-  if (count > 0) store_first(load_first(d, from, count), d, to, count);
-}
-
 // Elements a step of 2 or more apart. Where vectors of two are read, the last of them is not
 // needed; it is there as long as another element follows.
 template <class T>
@@ -50,118 +33,135 @@ HWY_INLINE void copy_apart(const T *from, int64_t step, int64_t count, T *to) {
   for (; i < count; ++i) to[i] = from[i * step];
 }
 
-// What one tap sees of one run is the same part of it in every channel.
 template <class T>
-void pack(const TapView<T> &view, const Run<T> *runs, int64_t run_count, int64_t first,
-          int64_t depth, int64_t used, T *to, int64_t width) {
-  const auto [planes, rows, cols] = view.size;
-  const int64_t step = view.step;
-  const int64_t first_tap = first % view.tap_count;
-  const int64_t first_channel = first / view.tap_count;
-  for (int64_t tap = 0; tap < view.tap_count; ++tap) {
-    // The row of the first channel that has this tap at or behind the first row.
-    const int64_t begin_row = tap >= first_tap ? tap - first_tap : tap - first_tap + view.tap_count;
-    if (begin_row >= depth) continue;
-    const int64_t skipped = first_channel + (tap >= first_tap ? 0 : 1);
-    const TapOffset &offset = view.taps[tap];
-    const int64_t distance = view.tap_count * width;
-    for (int64_t i = 0; i < run_count; ++i) {
-      const Run<T> &run = runs[i];
-      const int64_t plane = run.at[0] + offset.at[0];
-      const int64_t row = run.at[1] + offset.at[1];
-      const int64_t col = run.at[2] + offset.at[2];
-      int64_t begin = 0;
-      int64_t end = run.length;
-      if (plane < 0 || plane >= planes || row < 0 || row >= rows) {
-        end = 0;
-      } else {
-        if (col < 0) begin = HWY_MIN(end, (-col + step - 1) / step);
-        if (col + (end - 1) * step >= cols)
-          end = HWY_MAX(begin, col >= cols ? 0 : (cols - col + step - 1) / step);
-      }
-      const T *from = run.image + skipped * view.channel_stride + (plane * rows + row) * cols +
-                      col + begin * step;
-      T *out = to + begin_row * width + run.first;
-      for (int64_t k = begin_row; k < depth;
-           k += view.tap_count, from += view.channel_stride, out += distance) {
-        if (begin > 0) fill_zeros(out, begin);
-        if (step == 1)
-          copy(from, end - begin, out + begin);
-        else
-          copy_apart(from, step, end - begin, out + begin);
-        if (end < run.length) fill_zeros(out + end, run.length - end);
-      }
-    }
-  }
-  if (used < width)
-    for (int64_t k = 0; k < depth; ++k) fill_zeros(to + k * width + used, width - used);
-}
-
-// Some vectors of results from `at` on, of the last one `used` lanes; elements lie 1, 2 or (0) some
-// other step apart. With slack, whole vectors may be read everywhere.
-template <int vectors, int steps, bool has_slack, class T>
-void weigh_some(const WeighedLines<T> &lines, int64_t at, int64_t used, T *y) {
+void pad(const T *from, int64_t step, int64_t zeros, int64_t count, T *to, int64_t width) {
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
-  const int64_t step = steps == 0 ? lines.step : steps;
-  Vec<T> sum[vectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < vectors; ++v) sum[v] = hn::Set(d, lines.start);
-  for (int64_t j = 0; j < lines.terms; ++j) {
-    const Vec<T> factor = hn::Set(d, lines.weights[j]);
-    const T *const from = lines.x[j] + at * step;
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      const bool whole = has_slack || v + 1 < vectors;
-      Vec<T> values;
-      if (steps == 1) {
-        values = whole || used == lanes ? hn::LoadU(d, from + v * lanes)
-                                        : load_first(d, from + v * lanes, used);
-      } else if (steps == 2 && whole) {
-        Vec<T> odd;
-        hn::LoadInterleaved2(d, from + 2 * v * lanes, values, odd);
-      } else {
-        HWY_ALIGN T gathered[lanes] = {};
-        const int64_t count = v + 1 < vectors ? lanes : used;
-        for (int64_t i = 0; i < count; ++i) gathered[i] = from[(v * lanes + i) * step];
-        values = hn::Load(d, gathered);
-      }
-      sum[v] = hn::MulAdd(factor, values, sum[v]);
+  for (int64_t i = 0; i < zeros; i += lanes) hn::StoreU(hn::Zero(d), d, to + i);
+  to += zeros;
+  width -= zeros;
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    if (i < count) {
+      hn::StoreU(load_first(d, from + i, count - i), d, to + i);
+      i += lanes;
     }
+  } else {
+    copy_apart(from, step, count, to);
+    i = count;
   }
-#pragma GCC unroll 4
-  for (int v = 0; v < vectors; ++v) {
-    if (v + 1 < vectors || used == lanes)
-      hn::StoreU(sum[v], d, y + at + v * lanes);
-    else
-      store_first(sum[v], d, y + at + v * lanes, used);
-  }
-}
-
-template <int steps, bool has_slack, class T>
-void weigh_steps(const WeighedLines<T> &lines, T *y) {
-  constexpr int64_t lanes = hn::MaxLanes(Lanes<T>());
-  for (int64_t i = 0; i < lines.count; i += 4 * lanes) {
-    const int64_t here = HWY_MIN(4 * lanes, lines.count - i);
-    const int64_t vectors = (here + lanes - 1) / lanes;
-    const int64_t used = here - (vectors - 1) * lanes;
-    switch (vectors) {
-      case 1: weigh_some<1, steps, has_slack>(lines, i, used, y); break;
-      case 2: weigh_some<2, steps, has_slack>(lines, i, used, y); break;
-      case 3: weigh_some<3, steps, has_slack>(lines, i, used, y); break;
-      default: weigh_some<4, steps, has_slack>(lines, i, used, y);
-    }
-  }
+  for (; i < width; i += lanes) hn::StoreU(hn::Zero(d), d, to + i);
 }
 
 template <class T>
-void weigh(const WeighedLines<T> &lines, T *y) {
-  if (lines.step == 1)
-    (lines.has_slack ? weigh_steps<1, true, T> : weigh_steps<1, false, T>)(lines, y);
-  else if (lines.step == 2)
-    (lines.has_slack ? weigh_steps<2, true, T> : weigh_steps<2, false, T>)(lines, y);
-  else
-    weigh_steps<0, false>(lines, y);
+void pack(const TapView<T> &view, const Run *runs, int64_t run_count, int64_t first, int64_t depth,
+          T *to, int64_t width) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  const T *channel = view.band + first / view.tap_count * view.channel_stride;
+  int64_t tap = first % view.tap_count;
+  for (int64_t k = 0; k < depth; ++k, to += width) {
+    const T *const line = channel + view.taps[tap];
+    // What a run writes too much, the next one or the next row writes over.
+    for (int64_t r = 0; r < run_count; ++r) {
+      const T *const from = line + runs[r].from;
+      T *const out = to + runs[r].first;
+      for (int64_t i = 0; i < runs[r].length; i += lanes)
+        hn::StoreU(hn::LoadU(d, from + i), d, out + i);
+    }
+    if (++tap == view.tap_count) {
+      tap = 0;
+      channel += view.channel_stride;
+    }
+  }
+}
+
+// Lines from `first` to `last` get what one line of the band gives them.
+template <int first, int last, int lines, int vectors, class T>
+HWY_INLINE void weigh_line(const WeighedLines<T> &work, const LineTerms<T> &terms, const T *line,
+                           Vec<T> (&sum)[lines][vectors]) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  for (int64_t j = 0; j < work.tap_count; ++j) {
+    const auto tap = work.taps[j];
+    Vec<T> values[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) values[v] = hn::LoadU(d, line + tap.from + v * lanes);
+#pragma GCC unroll 4
+    for (int r = first; r <= last; ++r) {
+      const Vec<T> factor = hn::Set(d, terms.weights[r][tap.weight]);
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(factor, values[v], sum[r][v]);
+    }
+  }
+}
+
+// Some vectors of results from `at` on, of the last one `used` lanes.
+template <int lines, int vectors, class T>
+void weigh_some(const WeighedLines<T> &work, int64_t at, int64_t used) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  Vec<T> sum[lines][vectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < lines; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) sum[r][v] = hn::Set(d, work.start);
+  for (int64_t i = 0; i < work.term_count; ++i) {
+    const LineTerms<T> &terms = work.terms[i];
+    const T *const line = work.band + terms.from + at;
+    if constexpr (lines == 1) {
+      weigh_line<0, 0>(work, terms, line, sum);
+    } else {
+      switch (4 * terms.first + terms.last) {
+        case 0: weigh_line<0, 0>(work, terms, line, sum); break;
+        case 1: weigh_line<0, 1>(work, terms, line, sum); break;
+        case 2: weigh_line<0, 2>(work, terms, line, sum); break;
+        case 3: weigh_line<0, 3>(work, terms, line, sum); break;
+        case 5: weigh_line<1, 1>(work, terms, line, sum); break;
+        case 6: weigh_line<1, 2>(work, terms, line, sum); break;
+        case 7: weigh_line<1, 3>(work, terms, line, sum); break;
+        case 10: weigh_line<2, 2>(work, terms, line, sum); break;
+        case 11: weigh_line<2, 3>(work, terms, line, sum); break;
+        default: weigh_line<3, 3>(work, terms, line, sum);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < lines; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) {
+      T *const to = work.y[r] + at + v * lanes;
+      if (v + 1 < vectors || used == lanes)
+        hn::StoreU(sum[r][v], d, to);
+      else
+        store_first(sum[r][v], d, to, used);
+    }
+}
+
+// Each sum is a chain, so several of them keep a processor busy: four lines of two vectors, or one
+// of four.
+template <class T>
+void weigh(const WeighedLines<T> &work, int64_t line_count) {
+  constexpr int64_t lanes = hn::MaxLanes(Lanes<T>());
+  const int64_t most = line_count == 1 ? 4 : 2;
+  for (int64_t i = 0; i < work.count; i += most * lanes) {
+    const int64_t here = HWY_MIN(most * lanes, work.count - i);
+    const int64_t vectors = (here + lanes - 1) / lanes;
+    const int64_t used = here - (vectors - 1) * lanes;
+    if (line_count == 1) {
+      switch (vectors) {
+        case 1: weigh_some<1, 1>(work, i, used); break;
+        case 2: weigh_some<1, 2>(work, i, used); break;
+        case 3: weigh_some<1, 3>(work, i, used); break;
+        default: weigh_some<1, 4>(work, i, used);
+      }
+    } else if (vectors == 1) {
+      weigh_some<4, 1>(work, i, used);
+    } else {
+      weigh_some<4, 2>(work, i, used);
+    }
+  }
 }
 
 template <class T>
@@ -178,8 +178,10 @@ T sum(const T *x, int64_t count) {
       hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 }
 
-constexpr ConvolutionKernels<float> float_loops = {pack<float>, weigh<float>, sum<float>};
-constexpr ConvolutionKernels<double> double_loops = {pack<double>, weigh<double>, sum<double>};
+constexpr ConvolutionKernels<float> float_loops = {pad<float>, pack<float>, weigh<float>,
+                                                   sum<float>};
+constexpr ConvolutionKernels<double> double_loops = {pad<double>, pack<double>, weigh<double>,
+                                                     sum<double>};
 
 }  // namespace
 }  // namespace torchlean::cpu::HWY_NAMESPACE

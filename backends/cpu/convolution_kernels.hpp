@@ -5,53 +5,64 @@
 
 namespace torchlean::cpu {
 
-// How far a tap of the kernel lies from where its window begins, on each axis.
-struct TapOffset {
-  int64_t at[3];
-};
-
-// Neighbours along the last axis for which a value is read: where the first tap of the first lies.
-template <class T>
+// Neighbouring places of a line: where the first begins in a band, and which column it is.
 struct Run {
-  const T *image;  // the first channel
-  int64_t at[3];
-  int64_t first;  // column
+  int64_t from;
+  int64_t first;
   int64_t length;
 };
 
-// Channels of one image, seen through the taps of a kernel.
+// Channels of a source, seen through the taps of a kernel: see Band.
 template <class T>
 struct TapView {
-  int64_t size[3];
+  const T *band;  // of channel 0, whether it is in the band or not
   int64_t channel_stride;
-  int64_t step;  // from one column to the next, along the last axis
-  const TapOffset *taps;
+  const int64_t *taps;
   int64_t tap_count;
 };
 
-// Lines and their weights. With slack, as much as two vectors may be read behind what is needed.
+// A line of a band and what each of some lines of the result weighs its taps with, lines from
+// `first` to `last`.
+template <class T>
+struct LineTerms {
+  int64_t from;
+  const T *weights[4];
+  int first;
+  int last;
+};
+
+// y[r][i] = start + sum over all terms and taps of weights[r][tap.weight] * line[tap.from + i].
 template <class T>
 struct WeighedLines {
-  static constexpr int64_t slack = 128 / sizeof(T);
+  static constexpr int64_t most = 4;
 
-  const T *const *x;
-  const T *weights;
-  int64_t terms;
-  int64_t step;
+  struct Tap {
+    int64_t from;
+    int64_t weight;
+  };
+
+  const T *band;
+  const LineTerms<T> *terms;
+  int64_t term_count;
+  const Tap *taps;
+  int64_t tap_count;
   T start;
+  T *y[most];
   int64_t count;
-  bool has_slack;
 };
 
 template <class T>
 struct ConvolutionKernels {
-  // Row (channel, tap) of the matrix of products' factors: to[(row - first) * width + column] for
-  // `depth` rows; zeros for taps in the padding and for columns from `used` to `width`.
-  void (*pack)(const TapView<T> &view, const Run<T> *runs, int64_t run_count, int64_t first,
-               int64_t depth, int64_t used, T *to, int64_t width);
+  // Zeros, so many elements that lie a step apart, and zeros again. Up to a vector more is written.
+  void (*pad)(const T *from, int64_t step, int64_t zeros, int64_t count, T *to, int64_t width);
 
-  // y[i] = start + sum over j of weights[j] * x[j][i * step], in the order of j.
-  void (*weigh)(const WeighedLines<T> &lines, T *y);
+  // Row (channel, tap) of the matrix of products' factors: to[(row - first) * width + column] for
+  // `depth` rows. Up to a vector more is read and written.
+  void (*pack)(const TapView<T> &view, const Run *runs, int64_t run_count, int64_t first,
+               int64_t depth, T *to, int64_t width);
+
+  // `line_count` is 1 or most. Up to two vectors behind what is needed are read.
+  void (*weigh)(const WeighedLines<T> &lines, int64_t line_count);
 
   T (*sum)(const T *x, int64_t count);
 };

@@ -4,7 +4,6 @@
 #include "threads.hpp"
 
 #include <array>
-#include <cstring>
 
 namespace torchlean::cpu {
 namespace {
@@ -15,40 +14,13 @@ constexpr int64_t task_products = int64_t{1} << 16;
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 template <class T>
-T *aligned(T *pointer) {
-  return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(pointer) + 63) & ~uintptr_t{63});
-}
-
-template <class T>
-void copy_rows(const T *from, int64_t stride, int64_t depth, int64_t cols, T *to, int64_t width) {
-  for (int64_t k = 0; k < depth; ++k) {
-    std::memcpy(to + k * width, from + k * stride, static_cast<size_t>(cols) * sizeof(T));
-    for (int64_t j = cols; j < width; ++j) to[k * width + j] = 0;
-  }
-}
-
-// to[k * width + i] = the element of index i and depth k of an operand; zeros from `used` on.
-template <class T>
-void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, int64_t depth_stride,
-          int64_t used, int64_t depth, T *to, int64_t width) {
-  if (depth_stride == 1)
-    kernels.transpose(from, index_stride, used, depth, to, width);
-  else
-    copy_rows(from, depth_stride, depth, used, to, width);
-}
-
-template <class T>
 class StridedRight final : public RightOperand<T> {
  public:
   StridedRight(const GemmKernels<T> &kernels, const Matrix<T> &b, int64_t m)
       : kernels_(kernels), b_(b), is_streamed_(m <= kernels.rows) {}
 
-  void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to,
-            int64_t width) const override {
-    if (b_.col_stride == 1)
-      copy_rows(b_.at(row, col), b_.row_stride, depth, cols, to, width);
-    else
-      kernels_.transpose(b_.at(row, col), b_.col_stride, cols, depth, to, width);
+  void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to, int64_t width) override {
+    cpu::pack(kernels_, b_.at(row, col), b_.col_stride, b_.row_stride, cols, depth, to, width);
   }
 
   // What is read once is not copied before.
@@ -63,97 +35,6 @@ class StridedRight final : public RightOperand<T> {
   const Matrix<T> b_;
   const bool is_streamed_;
 };
-
-// A panel of the right operand: packed, or where it lies.
-template <class T>
-struct Panel {
-  const T *data;
-  int64_t step;
-  int64_t cols;
-  int64_t vectors;
-};
-
-template <class T>
-void multiply_panels(const GemmKernels<T> &kernels, Tile<T> tile, int64_t rows,
-                     const Panel<T> *panels, int64_t count) {
-  T *c = tile.c;
-  for (int64_t j = 0; j < count; ++j) {
-    tile.b = panels[j].data;
-    tile.b_step = panels[j].step;
-    tile.c = c;
-    tile.cols = panels[j].cols;
-    kernels.tile[rows - 1][panels[j].vectors - 1](tile);
-    c += panels[j].cols;
-  }
-}
-
-// Would so many rows that lie `stride` apart share few sets of a first-level cache?
-template <class T>
-bool collide(int64_t stride) {
-  return stride * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
-}
-
-}  // namespace
-
-template <class T>
-void multiply_columns(const GemmKernels<T> &kernels, const Matrix<T> &a, int64_t rows,
-                      int64_t depth, const RightOperand<T> &b, int64_t col, int64_t cols, T *c,
-                      int64_t c_row, const T *start, T *scratch) {
-  const int64_t block = depth_block<T>(depth);
-  T *const packed = aligned(scratch);
-  std::array<Panel<T>, 240> panels;
-  const int64_t group = group_cols(kernels);
-  for (int64_t first = 0; first < cols; first += group) {
-    const int64_t here = std::min(group, cols - first);
-    // Few columns do not repay what packing rows costs.
-    const bool packs_rows = a.col_stride != 1 ? rows > kernels.rows && here > 2 * kernels.cols
-                                              : collide<T>(a.row_stride) || here > 2 * kernels.cols;
-    int64_t k = 0;
-    do {
-      const int64_t deep = std::min(block, depth - k);
-      T *to = packed;
-      int64_t count = 0;
-      for (int64_t j = 0; j < here; j += kernels.cols) {
-        const int64_t width = std::min(kernels.cols, here - j);
-        const int64_t vectors = (width + kernels.lanes - 1) / kernels.lanes;
-        Panel<T> &panel = panels[static_cast<size_t>(count++)];
-        panel = {to, vectors * kernels.lanes, width, vectors};
-        const T *const there =
-            width == vectors * kernels.lanes ? b.in_place(k, col + first + j, panel.step) : nullptr;
-        if (there != nullptr) {
-          panel.data = there;
-          continue;
-        }
-        b.pack(k, deep, col + first + j, width, to, panel.step);
-        to += deep * panel.step;
-      }
-      for (int64_t i = 0; i < rows; i += kernels.rows) {
-        const int64_t high = std::min(kernels.rows, rows - i);
-        Tile<T> tile{.depth = deep,
-                     .a = a.at(i, k),
-                     .a_row = a.row_stride,
-                     .a_step = a.col_stride,
-                     .b = nullptr,
-                     .b_step = 0,
-                     .c = c + i * c_row + first,
-                     .c_row = c_row,
-                     .cols = 0,
-                     .start = start == nullptr ? nullptr : start + i,
-                     .add = k > 0};
-        if (packs_rows) {
-          pack(kernels, tile.a, a.row_stride, a.col_stride, high, deep, to, high);
-          tile.a = to;
-          tile.a_row = 1;
-          tile.a_step = high;
-        }
-        multiply_panels(kernels, tile, high, panels.data(), count);
-      }
-      k += block;
-    } while (k < depth);
-  }
-}
-
-namespace {
 
 template <class T>
 class Multiplication {
@@ -279,12 +160,13 @@ class Multiplication {
     Result<T> sums(instance_, static_cast<uint64_t>(batch_ * pieces * count));
     each_piece(pieces, grain(m_ * block * p_), [&](int64_t s, int64_t begin, int64_t end) {
       Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, block, p_)));
-      const StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
+      StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
       for (int64_t i = begin; i < end; ++i) {
         const Matrix<T> left{a_of(s) + i * block * a_.col_stride, a_.row_stride, a_.col_stride};
-        const Shifted shifted(right, i * block);
-        multiply_columns<T>(kernels_, left, m_, std::min(block, n_ - i * block), shifted, 0, p_,
-                            sums.begin() + (s * pieces + i) * count, p_, nullptr, scratch.begin());
+        Shifted shifted(right, i * block);
+        multiply_columns<T>(kernels_, {left, nullptr, 0, 0, m_}, std::min(block, n_ - i * block),
+                            shifted, 0, p_, sums.begin() + (s * pieces + i) * count, p_, nullptr,
+                            scratch.begin());
       }
     });
     add_up(sums.begin(), pieces);
@@ -293,9 +175,9 @@ class Multiplication {
   // Rows of b from some row on.
   class Shifted final : public RightOperand<T> {
    public:
-    Shifted(const RightOperand<T> &whole, int64_t first) : whole_(whole), first_(first) {}
+    Shifted(RightOperand<T> &whole, int64_t first) : whole_(whole), first_(first) {}
     void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to,
-              int64_t width) const override {
+              int64_t width) override {
       whole_.pack(first_ + row, depth, col, cols, to, width);
     }
     const T *in_place(int64_t row, int64_t col, int64_t &step) const override {
@@ -303,7 +185,7 @@ class Multiplication {
     }
 
    private:
-    const RightOperand<T> &whole_;
+    RightOperand<T> &whole_;
     const int64_t first_;
   };
 
@@ -323,14 +205,14 @@ class Multiplication {
     const int64_t work = std::min(strip, m_) * n_ * std::min(p_, group);
     each_piece(groups * strips, grain(work), [&](int64_t s, int64_t begin, int64_t end) {
       Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, n_, p_)));
-      const StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
+      StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i % strips * strip;
         const int64_t col = i / strips * group;
-        const Matrix<T> left{a_of(s) + row * a_.row_stride, a_.row_stride, a_.col_stride};
-        multiply_columns<T>(kernels_, left, std::min(strip, m_ - row), n_, right, col,
-                            std::min(group, p_ - col), c_of(s) + row * p_ + col, p_, nullptr,
-                            scratch.begin());
+        const Left<T> left{
+            {a_of(s), a_.row_stride, a_.col_stride}, nullptr, 0, row, std::min(strip, m_ - row)};
+        multiply_columns<T>(kernels_, left, n_, right, col, std::min(group, p_ - col),
+                            c_of(s) + row * p_ + col, p_, nullptr, scratch.begin());
       }
     });
   }
@@ -359,7 +241,7 @@ class Multiplication {
     const int64_t wide = kernels_.cols;
     const Matrix<T> a{a_of(s), a_.row_stride, a_.col_stride};
     const Matrix<T> b{b_of(s), b_.row_stride, b_.col_stride};
-    const StridedRight<T> source(kernels_, b, m_);
+    StridedRight<T> source(kernels_, b, m_);
     const int64_t left_panels = (rows + high - 1) / high;
     const int64_t right_panels = (cols + wide - 1) / wide;
     // A panel of b is as wide as several of a.
@@ -453,11 +335,5 @@ void multiply(tl_instance &instance, const Product<T> &product, T *c) {
 
 template void multiply(tl_instance &, const Product<float> &, float *);
 template void multiply(tl_instance &, const Product<double> &, double *);
-template void multiply_columns(const GemmKernels<float> &, const Matrix<float> &, int64_t, int64_t,
-                               const RightOperand<float> &, int64_t, int64_t, float *, int64_t,
-                               const float *, float *);
-template void multiply_columns(const GemmKernels<double> &, const Matrix<double> &, int64_t,
-                               int64_t, const RightOperand<double> &, int64_t, int64_t, double *,
-                               int64_t, const double *, double *);
 
 }  // namespace torchlean::cpu

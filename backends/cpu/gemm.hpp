@@ -30,6 +30,20 @@ struct Tile {
   bool add;
 };
 
+// Where row k of b begins, from b; and where results lie, from c, piece by piece: lanes from `lane`
+// on of a vector. A vector's pieces end at ends[v]; what is in no piece is dropped.
+struct Scattered {
+  struct Piece {
+    int64_t lane;
+    int64_t count;
+    int64_t to;
+  };
+
+  const int64_t *rows;
+  const Piece *pieces;
+  const Piece *ends[3];
+};
+
 // Magnitudes of an array's elements.
 template <class T>
 struct Survey {
@@ -62,6 +76,9 @@ struct GemmKernels {
   // whole vectors.
   void (*tile[most_rows][most_vectors])(const Tile<T> &);
 
+  // The same with b_step, cols and the places of results from `where`.
+  void (*scattered[most_rows][most_vectors])(const Tile<T> &, const Scattered &where);
+
   // to[k * width + i] = from[i * stride + k] for i < used; zeros where used <= i < width.
   void (*transpose)(const T *from, int64_t stride, int64_t used, int64_t depth, T *to,
                     int64_t width);
@@ -90,16 +107,30 @@ struct Matrix {
   const T *at(int64_t row, int64_t col) const { return data + row * row_stride + col * col_stride; }
 };
 
+// Rows [first, first + rows) of the left operand of a product. Where `panels` is not NULL,
+// pack_rows wrote them, `panel_rows` in all, and `first` is a multiple of GemmKernels::rows.
+template <class T>
+struct Left {
+  Matrix<T> matrix;
+  const T *panels;
+  int64_t panel_rows;
+  int64_t first;
+  int64_t rows;
+};
+
 // The right operand of a product, panel by panel.
 template <class T>
 class RightOperand {
  public:
   virtual ~RightOperand() = default;
 
-  // Rows [row, row + depth) of columns [col, col + cols), cols <= width: to[k * width + j], zeros
-  // behind the last column.
+  // Says which rows and columns the next calls are about.
+  virtual void prepare(int64_t /*row*/, int64_t /*depth*/, int64_t /*col*/, int64_t /*cols*/) {}
+
+  // Rows [row, row + depth) of columns [col, col + cols), cols <= width: to[k * width + j],
+  // anything behind the last column. Up to a vector behind the last row may be written.
   virtual void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to,
-                    int64_t width) const = 0;
+                    int64_t width) = 0;
 
   // Where the elements lie that pack would copy, `step` being the distance of rows; NULL where they
   // do not lie in rows.
@@ -127,15 +158,38 @@ template <class T>
 int64_t columns_scratch(const GemmKernels<T> &kernels, int64_t depth, int64_t cols) {
   const int64_t padded =
       (std::min(cols, group_cols(kernels)) + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
-  return depth_block<T>(depth) * (padded + kernels.rows) + 64 / sizeof(T);
+  return depth_block<T>(depth) * (padded + kernels.rows) + kernels.lanes + 64 / sizeof(T);
 }
 
-// Rows [0, rows) of columns [col, col + cols) of a * b, on this thread. `c` is where the first of
-// these columns begins.
+// to[k * width + i] = the element of index i and depth k of an operand; zeros from `used` on.
 template <class T>
-void multiply_columns(const GemmKernels<T> &kernels, const Matrix<T> &a, int64_t rows,
-                      int64_t depth, const RightOperand<T> &b, int64_t col, int64_t cols, T *c,
-                      int64_t c_row, const T *start, T *scratch);
+void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, int64_t depth_stride,
+          int64_t used, int64_t depth, T *to, int64_t width);
+
+// What `Left` needs of rows [0, rows) of a: rows * depth elements.
+template <class T>
+void pack_rows(tl_instance &instance, const Matrix<T> &a, int64_t rows, int64_t depth, T *to);
+
+// Columns [col, col + cols) of a * b, on this thread. `c` is where the first of these columns
+// begins.
+template <class T>
+void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &a, int64_t depth,
+                      RightOperand<T> &b, int64_t col, int64_t cols, T *c, int64_t c_row,
+                      const T *start, T *scratch);
+
+// Panels of the right operand, packed or where they lie.
+template <class T>
+struct Panel {
+  const T *data;
+  int64_t step;
+  int64_t cols;
+  int64_t vectors;
+};
+
+// A tile's rows by several panels.
+template <class T>
+void multiply_panels(const GemmKernels<T> &kernels, Tile<T> tile, int64_t rows,
+                     const Panel<T> *panels, int64_t count);
 
 // c = a * b for a batch of matrices; c is dense, and each operand begins `a_batch` or `b_batch`
 // behind the one before.

@@ -1,5 +1,6 @@
 // The loops of the matrix product that have vectors in them.
 #include "gemm.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gemm_kernels.cpp"
 #include "targets.hpp"
@@ -22,25 +23,27 @@ constexpr int64_t tile_rows = 4;
 #endif
 constexpr int64_t tile_vectors = 3;
 
-template <class T, int rows, int vectors>
-void multiply_tile(const Tile<T> &tile) {
+// sum[r][v] = the sums of a tile; row(k) is where row k of b begins. Says early that results will be
+// written from `to` on.
+template <class T, int rows, int vectors, class Row>
+HWY_INLINE void add_products(const Tile<T> &tile, const T *to, const Row &row,
+                             Vec<T> (&sum)[rows][vectors]) {
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
-  Vec<T> sum[rows][vectors];
   const T *left[rows];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
     left[r] = tile.a + r * tile.a_row;
-    const T *const result = tile.c + r * tile.c_row;
+    const T *const result = to + r * tile.c_row;
     __builtin_prefetch(result, 1);
     __builtin_prefetch(result + vectors * lanes - 1, 1);
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) sum[r][v] = hn::Zero(d);
   }
-  const T *b = tile.b;
   const int64_t a_step = tile.a_step;
-  const int64_t b_step = tile.b_step;
-  for (int64_t k = tile.depth, at = 0; k > 0; --k, at += a_step, b += b_step) {
+  const int64_t depth = tile.depth;
+  for (int64_t k = 0, at = 0; k < depth; ++k, at += a_step) {
+    const T *const b = row(k);
     Vec<T> right[vectors];
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
@@ -51,6 +54,21 @@ void multiply_tile(const Tile<T> &tile) {
       for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(factor, right[v], sum[r][v]);
     }
   }
+}
+
+template <class T, int rows, int vectors>
+void multiply_tile(const Tile<T> &tile) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  Vec<T> sum[rows][vectors];
+  const T *b = tile.b;
+  const int64_t b_step = tile.b_step;
+  const auto next_row = [&](int64_t) HWY_ATTR {
+    const T *const row = b;
+    b += b_step;
+    return row;
+  };
+  add_products(tile, tile.c, next_row, sum);
   const int64_t in_last = tile.cols - (vectors - 1) * lanes;
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
@@ -67,6 +85,36 @@ void multiply_tile(const Tile<T> &tile) {
         store_first(hn::Add(before, sum[r][v]), d, to, in_last);
       }
     }
+  }
+}
+
+// The same of a right operand whose rows lie anywhere, with results that lie in pieces.
+template <class T, int rows, int vectors>
+void multiply_scattered(const Tile<T> &tile, const Scattered &where) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  Vec<T> sum[rows][vectors];
+  const T *const b = tile.b;
+  const int64_t *const b_rows = where.rows;
+  const auto row = [&](int64_t k) HWY_ATTR { return b + b_rows[k]; };
+  add_products(tile, tile.c + where.pieces->to, row, sum);
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    T *const c = tile.c + r * tile.c_row;
+    const Vec<T> start = tile.start == nullptr ? hn::Zero(d) : hn::Set(d, tile.start[r]);
+    const Scattered::Piece *piece = where.pieces;
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v)
+      for (; piece != where.ends[v]; ++piece) {
+        T *const to = c + piece->to;
+        if (piece->count == lanes) {
+          const Vec<T> before = tile.add ? hn::LoadU(d, to) : start;
+          hn::StoreU(hn::Add(before, sum[r][v]), d, to);
+        } else {
+          const Vec<T> before = tile.add ? load_some(d, to, piece->lane, piece->count) : start;
+          store_some(hn::Add(before, sum[r][v]), d, to, piece->lane, piece->count);
+        }
+      }
   }
 }
 
@@ -268,6 +316,9 @@ constexpr void add_tiles(GemmKernels<T> &kernels) {
     kernels.tile[rows - 1][0] = multiply_tile<T, rows, 1>;
     kernels.tile[rows - 1][1] = multiply_tile<T, rows, 2>;
     kernels.tile[rows - 1][2] = multiply_tile<T, rows, 3>;
+    kernels.scattered[rows - 1][0] = multiply_scattered<T, rows, 1>;
+    kernels.scattered[rows - 1][1] = multiply_scattered<T, rows, 2>;
+    kernels.scattered[rows - 1][2] = multiply_scattered<T, rows, 3>;
     add_tiles<T, rows - 1>(kernels);
   }
 }

@@ -233,9 +233,9 @@ class SmoothLines {
     each_piece(x, first, second, [&](const SmoothWindows<T> &windows, int64_t w) {
       kernels_.smooth_shares(windows, g + w);
       const T *share = windows.entries;
-      for (const TapOffset &offset : taps_) {
-        const int64_t line = (offset.at[0] * rows.positions + offset.at[1]) * cols.positions;
-        int64_t at = cols.start(w) + offset.at[2];
+      for (const auto &[d, h, k] : taps_) {
+        const int64_t line = (d * rows.positions + h) * cols.positions;
+        int64_t at = cols.start(w) + k;
         for (int64_t i = 0; i < windows.count; ++i, at += cols.stride)
           if (at >= 0 && at < cols.positions) sums.add(line + at, share[i]);
         share += windows.width;
@@ -259,17 +259,20 @@ class SmoothLines {
       taps_.clear();
       for (int64_t d = plane.begin; d < plane.end; ++d)
         for (int64_t h = row.begin; h < row.end; ++h)
-          for (int64_t k = begin; k < end; ++k) taps_.push_back({{d, h, k}});
+          for (int64_t k = begin; k < end; ++k) taps_.push_back({d, h, k});
       const auto taps = signed_of(taps_.size());
       const int64_t width = (count + unit - 1) / unit * unit;
-      entries_.resize(static_cast<size_t>(taps * width));
-      const TapView<T> view{{planes.positions, rows.positions, cols.positions},
-                            pool_.in_size,
-                            cols.stride,
-                            taps_.data(),
-                            taps};
-      const Run<T> run{x, {0, 0, cols.start(w)}, 0, count};
-      loops_.pack(view, &run, 1, 0, taps, count, entries_.data(), width);
+      entries_.resize(static_cast<size_t>(taps * width + unit));
+      T *to = entries_.data();
+      for (const auto &[d, h, k] : taps_) {
+        const int64_t at = cols.start(w) + k;
+        const int64_t zeros = at >= 0 ? 0 : (-at + cols.stride - 1) / cols.stride;
+        const int64_t inside =
+            std::min(count, (cols.positions - at + cols.stride - 1) / cols.stride);
+        loops_.pad(x + (d * rows.positions + h) * cols.positions + at + zeros * cols.stride,
+                   cols.stride, zeros, inside - zeros, to, width);
+        to += width;
+      }
       const double padding = pool_.volume - static_cast<double>(taps);
       visit(SmoothWindows<T>{entries_.data(), taps, width, count, static_cast<T>(padding), beta_},
             w);
@@ -280,7 +283,7 @@ class SmoothLines {
   const ConvolutionKernels<T> &loops_;
   const Pool &pool_;
   const T beta_;
-  std::vector<TapOffset> taps_;
+  std::vector<std::array<int64_t, 3>> taps_;  // of the kernel
   std::vector<T> entries_;
 };
 

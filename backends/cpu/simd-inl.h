@@ -76,6 +76,31 @@ HWY_INLINE void store_first(hn::Vec<D> v, D d, T *p, size_t count) {
 #endif
 }
 
+// The elements at p in lanes [first, first + count), zeros in others; nothing else is touched.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_some(D d, const T *p, size_t first, size_t count) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::MaskedLoad(hn::AndNot(hn::FirstN(d, first), hn::FirstN(d, first + count)), d,
+                        p - first);
+#else
+  HWY_ALIGN T lanes[hn::MaxLanes(d)] = {};
+  for (size_t i = 0; i < count; ++i) lanes[first + i] = p[i];
+  return hn::Load(d, lanes);
+#endif
+}
+
+// Writes lanes [first, first + count) to p, and nothing else.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_some(hn::Vec<D> v, D d, T *p, size_t first, size_t count) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  hn::BlendedStore(v, hn::AndNot(hn::FirstN(d, first), hn::FirstN(d, first + count)), d, p - first);
+#else
+  HWY_ALIGN T lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  for (size_t i = 0; i < count; ++i) p[i] = lanes[first + i];
+#endif
+}
+
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

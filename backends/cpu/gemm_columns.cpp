@@ -1,0 +1,158 @@
+// Columns of a product: the packing of panels and the walk over tiles.
+#include "gemm.hpp"
+#include "threads.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace torchlean::cpu {
+namespace {
+
+template <class T>
+T *aligned(T *pointer) {
+  return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(pointer) + 63) & ~uintptr_t{63});
+}
+
+// Would so many rows that lie `stride` apart share few sets of a first-level cache?
+template <class T>
+bool collide(int64_t stride) {
+  return stride * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
+}
+
+template <class T>
+void copy_rows(const T *from, int64_t stride, int64_t depth, int64_t cols, T *to, int64_t width) {
+  for (int64_t k = 0; k < depth; ++k) {
+    std::memcpy(to + k * width, from + k * stride, static_cast<size_t>(cols) * sizeof(T));
+    for (int64_t j = cols; j < width; ++j) to[k * width + j] = 0;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, int64_t depth_stride,
+          int64_t used, int64_t depth, T *to, int64_t width) {
+  if (depth_stride == 1)
+    kernels.transpose(from, index_stride, used, depth, to, width);
+  else
+    copy_rows(from, depth_stride, depth, used, to, width);
+}
+
+template <class T>
+void pack_rows(tl_instance &instance, const Matrix<T> &a, int64_t rows, int64_t depth, T *to) {
+  constexpr int64_t task_elements = 1 << 14;
+  const GemmKernels<T> &kernels = gemm_kernels<T>(instance.target);
+  const int64_t block = depth_block<T>(depth);
+  const int64_t blocks = (depth + block - 1) / block;
+  const int64_t panels = (rows + kernels.rows - 1) / kernels.rows;
+  const int64_t grain = std::max<int64_t>(1, task_elements / (kernels.rows * block));
+  parallel_for(instance, static_cast<uint64_t>(panels * blocks), static_cast<uint64_t>(grain),
+               [&](uint64_t begin, uint64_t end) {
+                 for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end);
+                      ++task) {
+                   const int64_t i = task / blocks * kernels.rows;
+                   const int64_t k = task % blocks * block;
+                   const int64_t high = std::min(kernels.rows, rows - i);
+                   const int64_t deep = std::min(block, depth - k);
+                   pack(kernels, a.at(i, k), a.row_stride, a.col_stride, high, deep,
+                        to + k * rows + i * deep, high);
+                 }
+               });
+}
+template <class T>
+void multiply_panels(const GemmKernels<T> &kernels, Tile<T> tile, int64_t rows,
+                     const Panel<T> *panels, int64_t count) {
+  T *c = tile.c;
+  for (int64_t j = 0; j < count; ++j) {
+    tile.b = panels[j].data;
+    tile.b_step = panels[j].step;
+    tile.c = c;
+    tile.cols = panels[j].cols;
+    kernels.tile[rows - 1][panels[j].vectors - 1](tile);
+    c += panels[j].cols;
+  }
+}
+
+template <class T>
+void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_t depth,
+                      RightOperand<T> &b, int64_t col, int64_t cols, T *c, int64_t c_row,
+                      const T *start, T *scratch) {
+  const Matrix<T> &a = left.matrix;
+  const int64_t rows = left.rows;
+  const int64_t block = depth_block<T>(depth);
+  T *const packed = aligned(scratch);
+  std::array<Panel<T>, 240> panels;
+  const int64_t group = group_cols(kernels);
+  for (int64_t first = 0; first < cols; first += group) {
+    const int64_t here = std::min(group, cols - first);
+    // Few columns do not repay what packing rows costs.
+    const bool packs_rows = a.col_stride != 1 ? rows > kernels.rows && here > 2 * kernels.cols
+                                              : collide<T>(a.row_stride) || here > 2 * kernels.cols;
+    int64_t k = 0;
+    do {
+      const int64_t deep = std::min(block, depth - k);
+      T *to = packed;
+      int64_t count = 0;
+      b.prepare(k, deep, col + first, here);
+      for (int64_t j = 0; j < here; j += kernels.cols) {
+        const int64_t width = std::min(kernels.cols, here - j);
+        const int64_t vectors = (width + kernels.lanes - 1) / kernels.lanes;
+        Panel<T> &panel = panels[static_cast<size_t>(count++)];
+        panel = {to, vectors * kernels.lanes, width, vectors};
+        const T *const there =
+            width == vectors * kernels.lanes ? b.in_place(k, col + first + j, panel.step) : nullptr;
+        if (there != nullptr) {
+          panel.data = there;
+          continue;
+        }
+        b.pack(k, deep, col + first + j, width, to, panel.step);
+        to += deep * panel.step;
+      }
+      for (int64_t i = 0; i < rows; i += kernels.rows) {
+        const int64_t high = std::min(kernels.rows, rows - i);
+        Tile<T> tile{.depth = deep,
+                     .a = a.at(left.first + i, k),
+                     .a_row = a.row_stride,
+                     .a_step = a.col_stride,
+                     .b = nullptr,
+                     .b_step = 0,
+                     .c = c + i * c_row + first,
+                     .c_row = c_row,
+                     .cols = 0,
+                     .start = start == nullptr ? nullptr : start + i,
+                     .add = k > 0};
+        if (left.panels != nullptr) {
+          tile.a = left.panels + k * left.panel_rows + (left.first + i) * deep;
+          tile.a_row = 1;
+          tile.a_step = high;
+        } else if (packs_rows) {
+          pack(kernels, tile.a, a.row_stride, a.col_stride, high, deep, to, high);
+          tile.a = to;
+          tile.a_row = 1;
+          tile.a_step = high;
+        }
+        multiply_panels(kernels, tile, high, panels.data(), count);
+      }
+      k += block;
+    } while (k < depth);
+  }
+}
+
+template void pack(const GemmKernels<float> &, const float *, int64_t, int64_t, int64_t, int64_t,
+                   float *, int64_t);
+template void pack(const GemmKernels<double> &, const double *, int64_t, int64_t, int64_t, int64_t,
+                   double *, int64_t);
+template void pack_rows(tl_instance &, const Matrix<float> &, int64_t, int64_t, float *);
+template void pack_rows(tl_instance &, const Matrix<double> &, int64_t, int64_t, double *);
+template void multiply_columns(const GemmKernels<float> &, const Left<float> &, int64_t,
+                               RightOperand<float> &, int64_t, int64_t, float *, int64_t,
+                               const float *, float *);
+template void multiply_columns(const GemmKernels<double> &, const Left<double> &, int64_t,
+                               RightOperand<double> &, int64_t, int64_t, double *, int64_t,
+                               const double *, double *);
+template void multiply_panels(const GemmKernels<float> &, Tile<float>, int64_t,
+                              const Panel<float> *, int64_t);
+template void multiply_panels(const GemmKernels<double> &, Tile<double>, int64_t,
+                              const Panel<double> *, int64_t);
+
+}  // namespace torchlean::cpu
