@@ -17,15 +17,17 @@ template <class T>
 class StridedRight final : public RightOperand<T> {
  public:
   StridedRight(const GemmKernels<T> &kernels, const Matrix<T> &b, int64_t m)
-      : kernels_(kernels), b_(b), is_streamed_(m <= kernels.rows) {}
+      : kernels_(kernels),
+        b_(b),
+        lies_in_rows_(b.col_stride == 1 && (m <= kernels.rows || b.row_stride <= kernels.cols)) {}
 
   void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to, int64_t width) override {
     cpu::pack(kernels_, b_.at(row, col), b_.col_stride, b_.row_stride, cols, depth, to, width);
   }
 
-  // What is read once is not copied before.
+  // What is read once is not copied before, nor what lies as a copy would.
   const T *in_place(int64_t row, int64_t col, int64_t &step) const override {
-    if (!is_streamed_ || b_.col_stride != 1) return nullptr;
+    if (!lies_in_rows_) return nullptr;
     step = b_.row_stride;
     return b_.at(row, col);
   }
@@ -33,7 +35,7 @@ class StridedRight final : public RightOperand<T> {
  private:
   const GemmKernels<T> &kernels_;
   const Matrix<T> b_;
-  const bool is_streamed_;
+  const bool lies_in_rows_;
 };
 
 template <class T>
@@ -67,7 +69,7 @@ class Multiplication {
     const bool b_in_cols = b_.row_stride == 1 || n_ == 1;
     if (a_in_rows && b_in_cols && std::min(m_, p_) <= 4 && n_ >= 4 * kernels_.lanes)
       by_dot_products();
-    else if (m_ * p_ <= 64 * 64 && n_ >= 64 * depth_block<T>(n_))
+    else if (is_small_and_deep())
       by_depth();
     else if (m_ == 1 && b_.col_stride == 1 && n_ > 1)
       by_rows();
@@ -81,6 +83,14 @@ class Multiplication {
   const T *a_of(int64_t s) const { return a_.data + s * a_batch_; }
   const T *b_of(int64_t s) const { return b_.data + s * b_batch_; }
   T *c_of(int64_t s) const { return c_ + s * m_ * p_; }
+
+  // Small results have blocks of columns for few threads; blocks of a large depth are as good.
+  bool is_small_and_deep() const {
+    const int64_t blocks = n_ / depth_block<T>(n_);
+    const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
+    return m_ * p_ <= 64 * 64 && blocks >= 2 &&
+           (blocks >= 64 || (batch_ < threads && m_ * n_ * p_ >= 4 * task_products));
+  }
 
   // Calls body(s, begin, end) for pieces of [0, count) of each matrix of the batch; `grain` pieces
   // are worth a task.

@@ -85,9 +85,10 @@ void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_
   const int64_t group = group_cols(kernels);
   for (int64_t first = 0; first < cols; first += group) {
     const int64_t here = std::min(group, cols - first);
-    // Few columns do not repay what packing rows costs.
-    const bool packs_rows = a.col_stride != 1 ? rows > kernels.rows && here > 2 * kernels.cols
-                                              : collide<T>(a.row_stride) || here > 2 * kernels.cols;
+    // Few columns do not repay what packing rows costs; one panel of them reads rows just once.
+    const int64_t repaying = collide<T>(a.row_stride) ? kernels.cols : 2 * kernels.cols;
+    const bool packs_rows =
+        a.col_stride != 1 ? rows > kernels.rows && here > 2 * kernels.cols : here > repaying;
     int64_t k = 0;
     do {
       const int64_t deep = std::min(block, depth - k);

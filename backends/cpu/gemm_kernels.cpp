@@ -23,8 +23,8 @@ constexpr int64_t tile_rows = 4;
 #endif
 constexpr int64_t tile_vectors = 3;
 
-// sum[r][v] = the sums of a tile; row(k) is where row k of b begins. Says early that results will be
-// written from `to` on.
+// sum[r][v] = the sums of a tile; row(k) is where row k of b begins. Says early that results will
+// be written from `to` on.
 template <class T, int rows, int vectors, class Row>
 HWY_INLINE void add_products(const Tile<T> &tile, const T *to, const Row &row,
                              Vec<T> (&sum)[rows][vectors]) {

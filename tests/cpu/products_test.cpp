@@ -106,6 +106,7 @@ TEST_CASE_TEMPLATE("large and deep products have the same bits on one to four th
                    double) {
   constexpr tl_bmm_params shapes[] = {{sizeof(tl_bmm_params), 1, 409, 400, 413, 0, 1},
                                       {sizeof(tl_bmm_params), 1, 5, 33000, 9, 1, 0},
+                                      {sizeof(tl_bmm_params), 1, 16, 4096, 16, 0, 0},
                                       {sizeof(tl_bmm_params), 1, 2, 70001, 3, 0, 1},
                                       {sizeof(tl_bmm_params), 1, 1, 90, 5000, 0, 0},
                                       {sizeof(tl_bmm_params), 3, 70, 90, 100, 0, 0}};
