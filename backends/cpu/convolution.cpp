@@ -13,44 +13,60 @@ namespace {
 
 int64_t signed_of(uint64_t value) { return static_cast<int64_t>(value); }
 
-// Zeros in the padding times a weight that is not finite would be NaN.
 template <class T>
-bool meets_padding_badly(const Correlation<T> &at, const Phases &phase) {
-  if (std::none_of(phase.begin(), phase.end(),
-                   [](const Phase *axis) { return axis->reaches_padding(); }))
-    return false;
-  const GemmKernels<T> &kernels = gemm_kernels<T>(at.instance.target);
+bool is_finite(const tl_instance &instance, const T *x, int64_t count) {
+  return gemm_kernels<T>(instance.target).scale(x, T(1), count, nullptr).finite;
+}
+
+template <class T>
+bool has_finite_kernel(const Correlation<T> &at) {
   const Channels &outer = at.to == Side::window ? at.targets : at.sources;
   const Channels &inner = at.to == Side::window ? at.sources : at.targets;
   for (int64_t g = 0; g < at.groups; ++g)
     for (int64_t c = 0; c < outer.count; ++c)
-      if (!kernels
-               .scale(at.kernel + g * at.group_stride + c * outer.kernel_stride, T(1),
-                      inner.count * inner.kernel_stride, nullptr)
-               .finite)
-        return true;
-  return false;
+      if (!is_finite(at.instance, at.kernel + g * at.group_stride + c * outer.kernel_stride,
+                     inner.count * inner.kernel_stride))
+        return false;
+  return true;
 }
 
+// By the best way; without padding by one that has none.
+template <class T>
+void correlate(const Correlation<T> &at, const Phases &phase, bool with_padding) {
+  const bool is_empty =
+      at.sources.count == 0 ||
+      std::any_of(phase.begin(), phase.end(), [](const Phase *axis) { return axis->taps.empty(); });
+  if (is_empty || !with_padding)
+    correlate_by_taps(at, phase);
+  else if (at.targets.count <= 2)
+    correlate_by_lines(at, phase);
+  else if (!correlate_by_bands(at, phase))
+    correlate_by_products(at, phase);
+}
+
+// Zeros in the padding times a weight that is not finite are NaN. Whether there are such weights is
+// seen in the kernel or, where that is larger, in the results, which are then computed once more.
 template <class T>
 void correlate(const Correlation<T> &at) {
   const auto phases = at.to == Side::window ? &phases_of_windows : &phases_of_positions;
-  const std::vector<Phase> first = phases(at.windows[0]);
-  const std::vector<Phase> second = phases(at.windows[1]);
-  const std::vector<Phase> third = phases(at.windows[2]);
-  for (const Phase &a : first)
-    for (const Phase &b : second)
-      for (const Phase &c : third) {
-        const Phases phase = {&a, &b, &c};
-        const bool is_empty =
-            at.sources.count == 0 || a.taps.empty() || b.taps.empty() || c.taps.empty();
-        if (is_empty || meets_padding_badly(at, phase))
-          correlate_by_taps(at, phase);
-        else if (at.targets.count <= 2)
-          correlate_by_lines(at, phase);
-        else if (!correlate_by_bands(at, phase))
-          correlate_by_products(at, phase);
-      }
+  const std::vector<Phase> axes[] = {phases(at.windows[0]), phases(at.windows[1]),
+                                     phases(at.windows[2])};
+  const auto each = [&](bool with_padding) {
+    for (const Phase &a : axes[0])
+      for (const Phase &b : axes[1])
+        for (const Phase &c : axes[2]) correlate(at, {&a, &b, &c}, with_padding);
+  };
+  bool reaches_padding = false;
+  for (const std::vector<Phase> &axis : axes)
+    for (const Phase &phase : axis) reaches_padding |= phase.reaches_padding();
+  const int64_t target_count = at.batch * at.groups * at.targets.count * at.target_size();
+  const int64_t kernel_count = at.groups * at.group_stride;
+  const bool looks_first = reaches_padding && kernel_count <= target_count;
+  const bool with_padding = !looks_first || has_finite_kernel(at);
+  each(with_padding);
+  if (reaches_padding && !looks_first && !is_finite(at.instance, at.target, target_count) &&
+      !has_finite_kernel(at))
+    each(false);
 }
 
 // A convolution's windows and positions, each a side of the same products.
@@ -110,7 +126,7 @@ class Products {
 template <class T>
 void Products<T>::kernel_gradient(const T *on_windows, const T *on_positions, T *d_kernel) const {
   const int64_t count = batch_ * groups_ * on_windows_ * signed_of(windows_.count(Side::window));
-  if (!gemm_kernels<T>(instance_.target).scale(on_windows, T(1), count, nullptr).finite)
+  if (!is_finite(instance_, on_windows, count))
     return kernel_gradient_by_taps(on_windows, on_positions, d_kernel);
   KernelGradient<T>{.instance = instance_,
                     .batch = batch_,

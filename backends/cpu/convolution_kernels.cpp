@@ -15,22 +15,26 @@ HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
 namespace {
 
-// Elements a step of 2 or more apart. Where vectors of two are read, the last of them is not
-// needed; it is there as long as another element follows.
+// Elements a step of 2 or more apart. Up to a vector more is written.
 template <class T>
 HWY_INLINE void copy_apart(const T *from, int64_t step, int64_t count, T *to) {
+#if HWY_TARGET != HWY_SCALAR
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
-  int64_t i = 0;
   if (step == 2) {
-    for (; i + lanes < count; i += lanes) {
-      Vec<T> even;
-      Vec<T> odd;
-      hn::LoadInterleaved2(d, from + 2 * i, even, odd);
-      hn::StoreU(even, d, to + i);
+    int64_t left = 2 * count - 1;
+    for (; left >= 2 * lanes; left -= 2 * lanes, from += 2 * lanes, to += lanes)
+      hn::StoreU(hn::ConcatEven(d, hn::LoadU(d, from + lanes), hn::LoadU(d, from)), d, to);
+    if (left >= lanes) {
+      const Vec<T> rest = load_first(d, from + lanes, left - lanes);
+      hn::StoreU(hn::ConcatEven(d, rest, hn::LoadU(d, from)), d, to);
+    } else if (left > 0) {
+      hn::StoreU(hn::ConcatEven(d, hn::Zero(d), load_first(d, from, left)), d, to);
     }
+    return;
   }
-  for (; i < count; ++i) to[i] = from[i * step];
+#endif
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
 }
 
 template <class T>
@@ -79,10 +83,13 @@ void pack(const TapView<T> &view, const Run *runs, int64_t run_count, int64_t fi
 
 // Lines from `first` to `last` get what one line of the band gives them.
 template <int first, int last, int lines, int vectors, class T>
-HWY_INLINE void weigh_line(const WeighedLines<T> &work, const LineTerms<T> &terms, const T *line,
+HWY_INLINE void weigh_line(const WeighedLines<T> &work, const LineTerms &terms, const T *line,
                            Vec<T> (&sum)[lines][vectors]) {
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
+  const T *weights[last - first + 1];
+#pragma GCC unroll 4
+  for (int r = first; r <= last; ++r) weights[r - first] = work.kernel + terms.weights[r];
   for (int64_t j = 0; j < work.tap_count; ++j) {
     const auto tap = work.taps[j];
     Vec<T> values[vectors];
@@ -90,7 +97,7 @@ HWY_INLINE void weigh_line(const WeighedLines<T> &work, const LineTerms<T> &term
     for (int v = 0; v < vectors; ++v) values[v] = hn::LoadU(d, line + tap.from + v * lanes);
 #pragma GCC unroll 4
     for (int r = first; r <= last; ++r) {
-      const Vec<T> factor = hn::Set(d, terms.weights[r][tap.weight]);
+      const Vec<T> factor = hn::Set(d, weights[r - first][tap.weight]);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(factor, values[v], sum[r][v]);
     }
@@ -108,7 +115,7 @@ void weigh_some(const WeighedLines<T> &work, int64_t at, int64_t used) {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) sum[r][v] = hn::Set(d, work.start);
   for (int64_t i = 0; i < work.term_count; ++i) {
-    const LineTerms<T> &terms = work.terms[i];
+    const LineTerms &terms = work.terms[i];
     const T *const line = work.band + terms.from + at;
     if constexpr (lines == 1) {
       weigh_line<0, 0>(work, terms, line, sum);

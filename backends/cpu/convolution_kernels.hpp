@@ -21,20 +21,22 @@ struct TapView {
   int64_t tap_count;
 };
 
-// A line of a band and what each of some lines of the result weighs its taps with, lines from
-// `first` to `last`.
-template <class T>
+// A line of a band that lines from `first` to `last` of the result read, and where in the kernel
+// the weights of its taps begin for each of them.
 struct LineTerms {
+  static constexpr int64_t most = 4;
+
   int64_t from;
-  const T *weights[4];
+  int64_t weights[most];
   int first;
   int last;
 };
 
-// y[r][i] = start + sum over all terms and taps of weights[r][tap.weight] * line[tap.from + i].
+// y[r][i] = start + sum over all terms and taps of kernel[weights[r] + tap.weight] times the line's
+// element tap.from + i.
 template <class T>
 struct WeighedLines {
-  static constexpr int64_t most = 4;
+  static constexpr int64_t most = LineTerms::most;
 
   struct Tap {
     int64_t from;
@@ -42,7 +44,8 @@ struct WeighedLines {
   };
 
   const T *band;
-  const LineTerms<T> *terms;
+  const T *kernel;
+  const LineTerms *terms;
   int64_t term_count;
   const Tap *taps;
   int64_t tap_count;

@@ -19,29 +19,22 @@ class LineSum {
       : at_(at), phase_(phase), band_(band), lines_(lines), ahead_(ahead(phase[1])) {
     for (size_t i = 0; i < phase[2]->taps.size(); ++i)
       taps_.push_back({band.col_offsets()[i], phase[2]->taps[i].tap});
-  }
-
-  int64_t lines() const { return lines_; }
-
-  // Takes the weights of a target channel.
-  void take(const T *kernel, T start) {
-    start_ = start;
-    terms_.clear();
-    for (int64_t c = 0; c < at_.sources.count; ++c)
-      for (size_t a = 0; a < phase_[0]->taps.size(); ++a)
-        add_terms(kernel + c * at_.sources.kernel_stride, phase_[0]->taps[a],
-                  c * band_.channel_stride() + band_.plane_offsets()[a]);
+    for (int64_t c = 0; c < at.sources.count; ++c)
+      for (size_t a = 0; a < phase[0]->taps.size(); ++a)
+        add_terms(c * at.sources.kernel_stride, phase[0]->taps[a],
+                  c * band.channel_stride() + band.plane_offsets()[a]);
   }
 
   // Lines of so many places from `band` on: to `to` and what lies to_stride behind.
-  void add_up(const ConvolutionKernels<T> &kernels, const T *band, T *to, int64_t to_stride,
-              int64_t count) const {
+  void add_up(const ConvolutionKernels<T> &kernels, const T *band, int64_t channel, T *to,
+              int64_t to_stride, int64_t count) const {
     WeighedLines<T> work{band,
+                         at_.kernel_of(channel),
                          terms_.data(),
                          static_cast<int64_t>(terms_.size()),
                          taps_.data(),
                          static_cast<int64_t>(taps_.size()),
-                         start_,
+                         at_.start_of(channel),
                          {},
                          count};
     for (int64_t i = 0; i < lines_; ++i) work.y[number(i)] = to + i * to_stride;
@@ -65,12 +58,12 @@ class LineSum {
   // Lines are numbered from the one that reads first.
   int64_t number(int64_t line) const { return ahead_ > 0 ? line : lines_ - 1 - line; }
 
-  void add_terms(const T *kernel, const AxisTap &plane, int64_t from) {
+  void add_terms(int64_t kernel, const AxisTap &plane, int64_t from) {
     const auto &taps = phase_[1]->taps;
     const auto count = static_cast<int64_t>(taps.size());
     const int64_t later = std::abs(ahead_);
     for (int64_t t = 0; t < count + (lines_ - 1) * later; ++t) {
-      LineTerms<T> terms{};
+      LineTerms terms{};
       bool is_empty = true;
       for (int64_t i = 0; i < lines_; ++i) {
         const int64_t j = t - i * later;
@@ -94,8 +87,7 @@ class LineSum {
   const int64_t lines_;
   const int64_t ahead_;
   std::vector<typename WeighedLines<T>::Tap> taps_;
-  std::vector<LineTerms<T>> terms_;
-  T start_ = 0;
+  std::vector<LineTerms> terms_;
 };
 
 }  // namespace
@@ -121,7 +113,7 @@ void correlate_by_lines(const Correlation<T> &at, const Phases &phase) {
                       static_cast<uint64_t>(at.sources.count * band.channel_stride() + band.slack));
     const bool in_order = phase[2]->step == 1;
     Result<T> sums(at.instance, in_order ? 0 : static_cast<uint64_t>(together * count));
-    LineSum<T> sum(at, phase, band, together);
+    const LineSum<T> sum(at, phase, band, together);
     for (int64_t task = begin; task < end; ++task) {
       const int64_t first = task / strips % phase[0]->count;
       const int64_t sample_and_group = task / strips / phase[0]->count;
@@ -131,7 +123,6 @@ void correlate_by_lines(const Correlation<T> &at, const Phases &phase) {
                 scratch.begin());
       for (int64_t t = 0; t < at.targets.count; ++t) {
         const int64_t channel = sample_and_group * at.targets.count + t;
-        sum.take(at.kernel_of(channel), at.start_of(channel));
         // The last lines are computed twice rather than one by one.
         for (int64_t done = 0; done < here; done += together) {
           const int64_t i = std::min(done, here - together);
@@ -141,10 +132,10 @@ void correlate_by_lines(const Correlation<T> &at, const Phases &phase) {
           const int64_t to_stride = phase[1]->step * at.windows[2].size[at.to];
           const T *const from = scratch.begin() + i * band.line_stride();
           if (in_order) {
-            sum.add_up(kernels, from, to(0), to_stride, count);
+            sum.add_up(kernels, from, channel, to(0), to_stride, count);
             continue;
           }
-          sum.add_up(kernels, from, sums.begin(), count, count);
+          sum.add_up(kernels, from, channel, sums.begin(), count, count);
           for (int64_t r = 0; r < together; ++r)
             for (int64_t q = 0; q < count; ++q)
               to(r)[q * phase[2]->step] = sums.begin()[r * count + q];

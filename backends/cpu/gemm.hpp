@@ -7,7 +7,7 @@
 // threads nor the place of an element among tiles is to be seen in its bits.
 #pragma once
 
-#include "cpu.hpp"
+#include "threads.hpp"
 
 #include <algorithm>
 
@@ -166,7 +166,29 @@ template <class T>
 void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, int64_t depth_stride,
           int64_t used, int64_t depth, T *to, int64_t width);
 
-// What `Left` needs of rows [0, rows) of a: rows * depth elements.
+// Calls body(row, high, k, deep, at) on several threads for the panels that `Left` needs of so many
+// rows: of `high` rows from `row` on, the products from k to k + deep, which go to
+// to[at + i * high + r].
+template <class Body>
+void each_row_panel(const tl_instance &instance, int64_t rows, int64_t most, int64_t depth,
+                    int64_t block, const Body &body) {
+  constexpr int64_t task_elements = 1 << 14;
+  const int64_t blocks = (depth + block - 1) / block;
+  const int64_t panels = (rows + most - 1) / most;
+  const int64_t grain = std::max<int64_t>(1, task_elements / (most * block));
+  parallel_for(instance, static_cast<uint64_t>(panels * blocks), static_cast<uint64_t>(grain),
+               [&](uint64_t begin, uint64_t end) {
+                 for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end);
+                      ++task) {
+                   const int64_t row = task % panels * most;
+                   const int64_t k = task / panels * block;
+                   const int64_t deep = std::min(block, depth - k);
+                   body(row, std::min(most, rows - row), k, deep, k * rows + row * deep);
+                 }
+               });
+}
+
+// The panels of rows [0, rows) of a: rows * depth elements.
 template <class T>
 void pack_rows(tl_instance &instance, const Matrix<T> &a, int64_t rows, int64_t depth, T *to);
 

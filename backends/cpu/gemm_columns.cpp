@@ -1,6 +1,5 @@
 // Columns of a product: the packing of panels and the walk over tiles.
 #include "gemm.hpp"
-#include "threads.hpp"
 
 #include <array>
 #include <cstring>
@@ -40,25 +39,14 @@ void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, in
 
 template <class T>
 void pack_rows(tl_instance &instance, const Matrix<T> &a, int64_t rows, int64_t depth, T *to) {
-  constexpr int64_t task_elements = 1 << 14;
   const GemmKernels<T> &kernels = gemm_kernels<T>(instance.target);
-  const int64_t block = depth_block<T>(depth);
-  const int64_t blocks = (depth + block - 1) / block;
-  const int64_t panels = (rows + kernels.rows - 1) / kernels.rows;
-  const int64_t grain = std::max<int64_t>(1, task_elements / (kernels.rows * block));
-  parallel_for(instance, static_cast<uint64_t>(panels * blocks), static_cast<uint64_t>(grain),
-               [&](uint64_t begin, uint64_t end) {
-                 for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end);
-                      ++task) {
-                   const int64_t i = task / blocks * kernels.rows;
-                   const int64_t k = task % blocks * block;
-                   const int64_t high = std::min(kernels.rows, rows - i);
-                   const int64_t deep = std::min(block, depth - k);
-                   pack(kernels, a.at(i, k), a.row_stride, a.col_stride, high, deep,
-                        to + k * rows + i * deep, high);
-                 }
-               });
+  each_row_panel(instance, rows, kernels.rows, depth, depth_block<T>(depth),
+                 [&](int64_t row, int64_t high, int64_t k, int64_t deep, int64_t at) {
+                   pack(kernels, a.at(row, k), a.row_stride, a.col_stride, high, deep, to + at,
+                        high);
+                 });
 }
+
 template <class T>
 void multiply_panels(const GemmKernels<T> &kernels, Tile<T> tile, int64_t rows,
                      const Panel<T> *panels, int64_t count) {
