@@ -21,6 +21,7 @@ Band<T>::Band(const ConvolutionKernels<T> &kernels, const Phases &phase, int64_t
               int64_t length)
     : kernels_(kernels),
       phase_(phase),
+      lines_(lines),
       second_(lay(*phase[1], lines)),
       third_(lay(*phase[2], length)),
       line_stride_(length + third_.extra - shared_zeros(length)),

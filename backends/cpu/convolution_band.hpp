@@ -27,6 +27,8 @@ class Band {
   // For at most so many lines of so many places.
   Band(const ConvolutionKernels<T> &kernels, const Phases &phase, int64_t lines, int64_t length);
 
+  int64_t lines() const { return lines_; }
+
   // Elements of a channel's piece, and of all that are read behind the last one.
   int64_t channel_stride() const { return channel_stride_; }
   static constexpr int64_t slack = 64 / sizeof(T);
@@ -68,6 +70,7 @@ class Band {
 
   const ConvolutionKernels<T> &kernels_;
   const Phases phase_;
+  const int64_t lines_;
   const Axis second_;
   const Axis third_;
   int64_t line_stride_;

@@ -2,6 +2,10 @@
 // lines of the source.
 #include "convolution_correlation.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
 namespace torchlean::cpu {
 namespace {
 
