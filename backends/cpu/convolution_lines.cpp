@@ -155,49 +155,50 @@ template void correlate_by_lines(const Correlation<double> &, const Phases &);
 template <class T>
 void correlate_by_taps(const Correlation<T> &at, const Phases &phase) {
   const auto add = gemm_kernels<T>(at.instance.target).add_rows;
-  const auto [first, second, third] = phase;
-  const int64_t count = third->count;
-  const int64_t lines = first->count * second->count;
+  const Phase &first = *phase[0];
+  const Phase &second = *phase[1];
+  const Phase &third = *phase[2];
+  const int64_t count = third.count;
+  const int64_t lines = first.count * second.count;
   const int64_t products =
       count * at.sources.count *
-      static_cast<int64_t>(first->taps.size() * second->taps.size() * third->taps.size());
+      static_cast<int64_t>(first.taps.size() * second.taps.size() * third.taps.size());
   each_task(
       at.instance, at.batch * at.groups * at.targets.count * lines, products + count,
       [&](int64_t begin, int64_t end) {
         std::vector<T> sums(static_cast<size_t>(count));
         const auto add_line = [&](const T *line, T weight, const AxisTap &tap) {
-          const int64_t i = third->first_inside(tap);
-          const int64_t last = third->end_inside(tap);
+          const int64_t i = third.first_inside(tap);
+          const int64_t last = third.end_inside(tap);
           const T *const from = line + tap.offset;
-          if (third->source_step == 1)
+          if (third.source_step == 1)
             add(&weight, from + i, 0, 1, sums.data() + i, last - i);
           else
             for (int64_t q = i; q < last; ++q)
               sums[static_cast<size_t>(q)] =
-                  std::fma(weight, from[q * third->source_step], sums[static_cast<size_t>(q)]);
+                  std::fma(weight, from[q * third.source_step], sums[static_cast<size_t>(q)]);
         };
         for (int64_t task = begin; task < end; ++task) {
           const int64_t channel = task / lines;
-          const int64_t plane_of = task % lines / second->count;
-          const int64_t row_of = task % second->count;
+          const int64_t plane_of = task % lines / second.count;
+          const int64_t row_of = task % second.count;
           std::fill(sums.begin(), sums.end(), at.start_of(channel));
           const T *const source = at.source_of(channel / at.targets.count);
           const T *const kernel = at.kernel_of(channel);
           for (int64_t c = 0; c < at.sources.count; ++c)
-            for (const AxisTap &a : first->taps)
-              for (const AxisTap &b : second->taps) {
-                const int64_t plane = plane_of * first->source_step + a.offset;
-                const int64_t row = row_of * second->source_step + b.offset;
-                if (plane < 0 || plane >= first->source_size || row < 0 ||
-                    row >= second->source_size)
+            for (const AxisTap &a : first.taps)
+              for (const AxisTap &b : second.taps) {
+                const int64_t plane = plane_of * first.source_step + a.offset;
+                const int64_t row = row_of * second.source_step + b.offset;
+                if (plane < 0 || plane >= first.source_size || row < 0 || row >= second.source_size)
                   continue;
                 const T *const line = source + c * at.source_size() +
-                                      (plane * second->source_size + row) * third->source_size;
-                for (const AxisTap &tap : third->taps)
+                                      (plane * second.source_size + row) * third.source_size;
+                for (const AxisTap &tap : third.taps)
                   add_line(line, kernel[c * at.sources.kernel_stride + at.tap_of(a, b, tap)], tap);
               }
           T *const to = at.target_of(phase, channel, plane_of, row_of, 0);
-          for (int64_t q = 0; q < count; ++q) to[q * third->step] = sums[static_cast<size_t>(q)];
+          for (int64_t q = 0; q < count; ++q) to[q * third.step] = sums[static_cast<size_t>(q)];
         }
       });
 }

@@ -192,10 +192,10 @@ void each_row_panel(const tl_instance &instance, int64_t rows, int64_t most, int
 template <class T>
 void pack_rows(tl_instance &instance, const Matrix<T> &a, int64_t rows, int64_t depth, T *to);
 
-// Columns [col, col + cols) of a * b, on this thread. `c` is where the first of these columns
+// Columns [col, col + cols) of left * b, on this thread. `c` is where the first of these columns
 // begins.
 template <class T>
-void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &a, int64_t depth,
+void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_t depth,
                       RightOperand<T> &b, int64_t col, int64_t cols, T *c, int64_t c_row,
                       const T *start, T *scratch);
 
