@@ -129,6 +129,49 @@ HWY_INLINE auto sum_whole(const Source &source, uint64_t first) {
   return sum_lanes(d, fold_vectors<1, vectors>(d, source, first, 0));
 }
 
+// Has v computed here, between what is pinned before and after it, and kept rather than computed
+// again, where there are 32 registers to keep it in.
+template <class V>
+HWY_INLINE void pin(V &v) {
+#if HWY_TARGET == HWY_AVX3
+  asm volatile("" : "+v"(v.raw));
+#elif HWY_ARCH_X86
+  asm volatile("" : : "x"(v.raw));
+#else
+  asm volatile("" : : "m"(v));
+#endif
+}
+
+// Of terms in memory, which processors read ahead of a loop only where it walks straight on: both
+// halves are loaded from front to back. Of 10 million floats 2.5 times as fast as the order above.
+template <uint64_t size, class T>
+HWY_INLINE T sum_whole(const Copied<T> &source, uint64_t first) {
+  const LineTag<T> d;
+  constexpr uint64_t lanes = hn::MaxLanes(d);
+  constexpr uint64_t vectors = size / lanes;
+  if constexpr (vectors == 1) {
+    return sum_lanes(d, source.at(d, first));
+  } else {
+    constexpr uint64_t half = vectors / 2;
+    hn::Vec<decltype(d)> v[half];
+#pragma GCC unroll 32
+    for (uint64_t i = 0; i < half; ++i) {
+      v[i] = source.at(d, first + i * lanes);
+      pin(v[i]);
+    }
+#pragma GCC unroll 32
+    for (uint64_t i = 0; i < half; ++i) {
+      v[i] = plus(v[i], source.at(d, first + (half + i) * lanes));
+      pin(v[i]);
+    }
+#pragma GCC unroll 8
+    for (uint64_t width = half / 2; width > 0; width /= 2)
+#pragma GCC unroll 32
+      for (uint64_t i = 0; i < width; ++i) v[i] = plus(v[i], v[i + width]);
+    return sum_lanes(d, v[0]);
+  }
+}
+
 #endif
 
 // The sum of terms `first` to first + count - 1, of which there are 1 to fold_block. Zeros fill

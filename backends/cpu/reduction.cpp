@@ -40,12 +40,6 @@ constexpr uint64_t strip = 4096 / sizeof(T);
 // Elements that make a piece of work.
 constexpr uint64_t piece = 16384;
 
-// Whether so many elements are more than a processor's own caches hold.
-template <class T>
-constexpr bool is_far(uint64_t count) {
-  return count * sizeof(T) > uint64_t{1} << 20;
-}
-
 }  // namespace
 }  // namespace torchlean::cpu
 #endif
@@ -62,31 +56,19 @@ struct JoinVectors {
   }
 };
 
-// Of the n elements at x those from i on, once for all of near_bytes.
 template <class T>
-HWY_INLINE void bring_near_at(const T *x, uint64_t i, uint64_t n) {
-  constexpr uint64_t count = near_bytes / sizeof(T);
-  if (i % count == 0) bring_near(x + i, (n - i < count ? n - i : count) * sizeof(T));
+HWY_INLINE T fold_row(Sum, const T *x, uint64_t n) {
+  return pairwise_sum<T>(Copied<T>{x}, n);
 }
 
 template <class T>
-T fold_row(Sum, const T *x, uint64_t n, bool is_far) {
-  PairwiseSum<T> sum;
-  for (uint64_t i = 0; i < n; i += fold_block) {
-    if (is_far) bring_near_at(x, i, n);
-    sum.add(sum_block<T>(Copied<T>{x}, i, n - i < fold_block ? n - i : fold_block));
-  }
-  return sum.value();
-}
-
-template <class T>
-T fold_row(Maximum, const T *x, uint64_t n, bool) {
+T fold_row(Maximum, const T *x, uint64_t n) {
   return maximum_of(x, n);
 }
 
 template <class Op, class T>
-T row(const T *x, uint64_t n, bool is_far) {
-  return fold_row(Op(), x, n, is_far);
+void rows(const T *x, uint64_t rows, uint64_t n, T *y) {
+  for (uint64_t i = 0; i < rows; ++i) y[i] = fold_row(Op(), x + i * n, n);
 }
 
 // Some rows side by side, since each of them is a chain of its own.
@@ -155,7 +137,7 @@ void columns(const T *x, uint64_t x_step, uint64_t rows, uint64_t width, T *y) {
 }  // namespace
 
 template <class Op, class T>
-constexpr FoldKernels<T> fold_kernels = {row<Op, T>, rows_in_order<Op, T>, columns_in_order<Op, T>,
+constexpr FoldKernels<T> fold_kernels = {rows<Op, T>, rows_in_order<Op, T>, columns_in_order<Op, T>,
                                          columns<Op, T>};
 template <class T>
 constexpr FoldKernels<T> sum_kernels = fold_kernels<Sum, T>;
@@ -165,11 +147,9 @@ constexpr FoldKernels<T> maximum_kernels = fold_kernels<Maximum, T>;
 // Blocks [begin, end) of one pass of the deterministic total: lane l adds x[l], x[l + lanes], ...
 template <class T>
 void total_blocks(const T *x, uint64_t n, uint64_t lanes, uint64_t begin, uint64_t end, T *sums) {
-  const bool are_far = is_far<T>(n);
   for (uint64_t block = begin; block < end; ++block) {
     const uint64_t first = block * fold_block;
     if (n <= lanes) {  // no lane has more than one term
-      if (are_far) bring_near_at(x, first, n);
       sums[block] =
           sum_block<T>(Copied<T>{x}, first, n - first < fold_block ? n - first : fold_block) + T(0);
       continue;
@@ -230,16 +210,14 @@ void fold_rows(tl_instance &instance, const Fold<T> &fold, uint64_t rows, uint64
   constexpr uint64_t part_size = 256 * fold_block;
   const uint64_t parts = blocks_in(n, part_size);
   Result<T> results(instance, parts == 1 ? 0 : rows * parts);
-  T *const to = parts == 1 ? y : results.begin();
-  const bool are_far = is_far<T>(rows * n);
   parallel_for(instance, rows * parts, blocks_in(piece, n), [&](uint64_t begin, uint64_t end) {
+    if (parts == 1) return fold.kernels.rows(x + begin * n, end - begin, n, y + begin);
     for (uint64_t i = begin; i < end; ++i) {
       const uint64_t first = i % parts * part_size;
-      to[i] = fold.kernels.row(x + i / parts * n + first, std::min(part_size, n - first), are_far);
+      fold.kernels.rows(x + i / parts * n + first, 1, std::min(part_size, n - first), &results[i]);
     }
   });
-  if (parts > 1)
-    for (uint64_t r = 0; r < rows; ++r) y[r] = fold.kernels.row(to + r * parts, parts, false);
+  if (parts > 1) fold.kernels.rows(results.begin(), rows, parts, y);
 }
 
 template <class T>

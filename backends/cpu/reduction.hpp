@@ -19,9 +19,8 @@ void sum_middle(tl_instance &instance, MiddleAxis shape, bool in_order, const T 
 // The loops that each target has for sums, and for maxima.
 template <class T>
 struct FoldKernels {
-  // The n neighbours at x, in no matter which order that n decides. is_far: they come from memory,
-  // not from caches.
-  T (*row)(const T *x, uint64_t n, bool is_far);
+  // y[i] = all of x[i * n + k], k < n, in no matter which order that n decides, for each i < rows.
+  void (*rows)(const T *x, uint64_t rows, uint64_t n, T *y);
   // y[i * y_step] takes in x[i * x_step + k] for k = 0, 1 ... n - 1, for each i < rows.
   void (*rows_in_order)(const T *x, uint64_t x_step, uint64_t rows, uint64_t n, T *y,
                         uint64_t y_step);

@@ -68,6 +68,7 @@ std::vector<Case<T>> cases() {
   std::vector<Case<T>> cases = {
       reduction<T>(TL_REDUCE_TOTAL_SUM, 1, 70'001, 1),
       reduction<T>(TL_REDUCE_SUM, 37, 61, 1),
+      reduction<T>(TL_REDUCE_SUM, 37, 1111, 1),
       reduction<T>(TL_REDUCE_SUM, 3, 70'001, 1),
       reduction<T>(TL_REDUCE_SUM, 2, 47, 333),
       reduction<T>(TL_REDUCE_SUM, 2, 1111, 37),
