@@ -17,8 +17,10 @@ namespace {
 // More than any loop here gains from.
 constexpr uint32_t max_workers = 255;
 
-// Pieces per thread: few enough to cost nothing, enough to make up for a thread that is late.
-constexpr uint64_t pieces_per_thread = 4;
+// Each piece is this part of what a thread would get of the rest: the first ones are large and cost
+// nothing, the last ones small enough that all threads end together. Equal pieces, four for each
+// thread, were 120 µs of work on two threads where 95 were possible.
+constexpr uint64_t part_of_share = 4;
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -47,10 +49,9 @@ class Pool {
     const uint32_t helpers = grow_to(std::min(threads - 1, max_workers));
     loop_ = loop;
     const uint64_t grains = (loop.count - 1) / loop.grain + 1;
-    const uint64_t pieces = std::min(grains, (helpers + 1) * pieces_per_thread);
-    piece_ = ((grains - 1) / pieces + 1) * loop.grain;
+    parts_ = (helpers + 1) * part_of_share;
     next_.store(0, std::memory_order_relaxed);
-    const uint32_t wanted = static_cast<uint32_t>(std::min<uint64_t>(helpers, pieces - 1));
+    const uint32_t wanted = static_cast<uint32_t>(std::min<uint64_t>(helpers, grains - 1));
     seats_.store(wanted << seat_shift, std::memory_order_release);
     for (uint32_t i = 0; i < wanted; ++i) {
       calls_[i].word.fetch_add(1, std::memory_order_release);
@@ -110,16 +111,24 @@ class Pool {
   }
 
   void take_pieces() noexcept {
-    while (true) {
-      const uint64_t begin = next_.fetch_add(piece_, std::memory_order_relaxed);
-      if (begin >= loop_.count) return;
+    uint64_t begin = next_.load(std::memory_order_relaxed);
+    while (begin < loop_.count) {
+      const uint64_t end = end_of_piece(begin);
+      if (!next_.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
       try {
-        loop_.run(loop_.body, begin, std::min(begin + piece_, loop_.count));
+        loop_.run(loop_.body, begin, end);
       } catch (...) {
         if (!failed_.test_and_set(std::memory_order_relaxed)) failure_ = std::current_exception();
         next_.store(loop_.count, std::memory_order_relaxed);
       }
+      begin = next_.load(std::memory_order_relaxed);
     }
+  }
+
+  uint64_t end_of_piece(uint64_t begin) const {
+    const uint64_t grains = (loop_.count - begin - 1) / loop_.grain + 1;
+    const uint64_t piece = ((grains - 1) / parts_ + 1) * loop_.grain;
+    return std::min(begin + piece, loop_.count);
   }
 
   // seats_: free seats above, threads seated below.
@@ -128,7 +137,7 @@ class Pool {
 
   std::atomic_flag taken_;
   detail::Loop loop_{};
-  uint64_t piece_ = 0;
+  uint64_t parts_ = 0;
   alignas(64) std::atomic<uint64_t> next_{0};
   alignas(64) std::atomic<uint32_t> seats_{0};
   std::atomic_flag failed_;
