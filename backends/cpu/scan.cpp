@@ -24,14 +24,14 @@ namespace torchlean::cpu {
 namespace {
 
 // Some neighbouring states of a scan: pointers to the first of them at time 0. A step of time goes
-// `state` elements on in sequences, `coefficient_step` in coefficients: 0 where they are constant.
+// `state` elements on in sequences, and in coefficients where those vary.
 template <class T>
 struct Strip {
   const T *a, *b, *x, *h0;
   uint64_t time;
   uint64_t state;
-  uint64_t coefficient_step;
   uint64_t width;
+  bool is_varying;
 };
 
 template <class T>
@@ -53,54 +53,106 @@ HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
 namespace {
 
+// Steps of time that a vector of states is taken through in registers before the next one is: all,
+// where there is no other. Else so few that memory is still read along the rows: `rows` are open at
+// a time. 4096 x 1024 take twice as long with one or eight where four are best.
 template <class T>
-void forward(const Strip<T> &s, T *h) {
-  const T *previous = s.h0;
-  for (uint64_t t = 0; t < s.time; ++t, h += s.state) {
-    const T *const a = s.a + t * s.coefficient_step;
-    const T *const b = s.b + t * s.coefficient_step;
-    const T *const x = s.x + t * s.state;
-    each_vector<T>(s.width, [=](auto d, auto lanes, uint64_t j) HWY_ATTR {
-      const auto kept = hn::Mul(lanes.load(d, a + j), lanes.load(d, previous + j));
-      const auto added = hn::Mul(lanes.load(d, b + j), lanes.load(d, x + j));
-      lanes.store(hn::Add(kept, added), d, h + j);
-    });
-    previous = h;
+uint64_t steps_of(const Strip<T> &s, uint64_t rows) {
+  return s.width <= hn::MaxLanes(LineTag<T>()) ? s.time : rows;
+}
+
+// Steps [begin, end) of the states from j on.
+template <bool is_varying, class D, class Lanes, class T>
+HWY_INLINE void forward_steps(const Strip<T> &s, uint64_t begin, uint64_t end, D d, Lanes lanes,
+                              uint64_t j, T *h) {
+  auto a = lanes.load(d, s.a + j);
+  auto b = lanes.load(d, s.b + j);
+  auto state = lanes.load(d, (begin == 0 ? s.h0 : h + (begin - 1) * s.state) + j);
+  for (uint64_t t = begin; t < end; ++t) {
+    const uint64_t at = t * s.state + j;
+    if constexpr (is_varying) {
+      a = lanes.load(d, s.a + at);
+      b = lanes.load(d, s.b + at);
+    }
+    state = hn::Add(hn::Mul(a, state), hn::Mul(b, lanes.load(d, s.x + at)));
+    lanes.store(state, d, h + at);
   }
 }
 
-// d.h0 holds a[t + 1] * g[t + 1] on the way, so that it ends as a[0] * g[0].
-template <class T>
-void backward(const Strip<T> &s, const T *h, const T *d_y, const Gradients<T> &d) {
-  const bool is_varying = s.coefficient_step != 0;
-  for (uint64_t t = s.time; t-- > 0;) {
-    const bool is_last = t + 1 == s.time;
-    const uint64_t now = t * s.state;
-    const uint64_t coefficient = t * s.coefficient_step;
-    const T *const previous = t == 0 ? s.h0 : h + now - s.state;
-    each_vector<T>(s.width, [=](auto tag, auto lanes, uint64_t j) HWY_ATTR {
-      auto g = lanes.load(tag, d_y + now + j);
-      if (!is_last) g = hn::Add(g, lanes.load(tag, d.h0 + j));
-      auto of_a = hn::Mul(g, lanes.load(tag, previous + j));
-      auto of_b = hn::Mul(g, lanes.load(tag, s.x + now + j));
-      T *const d_a = d.a + coefficient + j;
-      T *const d_b = d.b + coefficient + j;
-      if (!is_varying) {
-        of_a = hn::Add(is_last ? hn::Zero(tag) : lanes.load(tag, d_a), of_a);
-        of_b = hn::Add(is_last ? hn::Zero(tag) : lanes.load(tag, d_b), of_b);
-      }
-      lanes.store(of_a, tag, d_a);
-      lanes.store(of_b, tag, d_b);
-      lanes.store(hn::Mul(g, lanes.load(tag, s.b + coefficient + j)), tag, d.x + now + j);
-      lanes.store(hn::Mul(lanes.load(tag, s.a + coefficient + j), g), tag, d.h0 + j);
+template <bool is_varying, class T>
+void forward(const Strip<T> &s, T *h) {
+  const uint64_t steps = steps_of(s, 4);
+  for (uint64_t begin = 0; begin < s.time; begin += steps) {
+    const uint64_t end = s.time - begin < steps ? s.time : begin + steps;
+    each_vector<T>(s.width, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
+      forward_steps<is_varying>(s, begin, end, d, lanes, j, h);
     });
   }
+}
+
+// Steps end - 1, end - 2 ... begin of the states from j on. In between, d.h0 holds
+// a[t + 1] * g[t + 1], so that it ends as a[0] * g[0], and d.a and d.b hold sums over time.
+template <bool is_varying, class D, class Lanes, class T>
+HWY_INLINE void backward_steps(const Strip<T> &s, uint64_t begin, uint64_t end, D tag, Lanes lanes,
+                               uint64_t j, const T *h, const T *d_y, const Gradients<T> &d) {
+  const bool is_last = end == s.time;
+  auto a = lanes.load(tag, s.a + j);
+  auto b = lanes.load(tag, s.b + j);
+  auto of_a = is_last || is_varying ? hn::Zero(tag) : lanes.load(tag, d.a + j);
+  auto of_b = is_last || is_varying ? hn::Zero(tag) : lanes.load(tag, d.b + j);
+  // -0 changes nothing that it is added to.
+  auto carried = is_last ? hn::Set(tag, T(-0.0)) : lanes.load(tag, d.h0 + j);
+  for (uint64_t t = end; t-- > begin;) {
+    const uint64_t at = t * s.state + j;
+    const T *const previous = t == 0 ? s.h0 + j : h + at - s.state;
+    const auto g = hn::Add(lanes.load(tag, d_y + at), carried);
+    const auto term_of_a = hn::Mul(g, lanes.load(tag, previous));
+    const auto term_of_b = hn::Mul(g, lanes.load(tag, s.x + at));
+    if constexpr (is_varying) {
+      a = lanes.load(tag, s.a + at);
+      b = lanes.load(tag, s.b + at);
+      lanes.store(term_of_a, tag, d.a + at);
+      lanes.store(term_of_b, tag, d.b + at);
+    } else {
+      of_a = hn::Add(of_a, term_of_a);
+      of_b = hn::Add(of_b, term_of_b);
+    }
+    lanes.store(hn::Mul(g, b), tag, d.x + at);
+    carried = hn::Mul(a, g);
+  }
+  if constexpr (!is_varying) {
+    lanes.store(of_a, tag, d.a + j);
+    lanes.store(of_b, tag, d.b + j);
+  }
+  lanes.store(carried, tag, d.h0 + j);
+}
+
+template <bool is_varying, class T>
+void backward(const Strip<T> &s, const T *h, const T *d_y, const Gradients<T> &d) {
+  const uint64_t steps = steps_of(s, is_varying ? 2 : 4);  // of eight sequences or of four
+  for (uint64_t end = s.time; end > 0;) {
+    const uint64_t begin = end < steps ? 0 : end - steps;
+    each_vector<T>(s.width, [&](auto tag, auto lanes, uint64_t j) HWY_ATTR {
+      backward_steps<is_varying>(s, begin, end, tag, lanes, j, h, d_y, d);
+    });
+    end = begin;
+  }
+}
+
+template <class T>
+void forward_any(const Strip<T> &s, T *h) {
+  s.is_varying ? forward<true>(s, h) : forward<false>(s, h);
+}
+
+template <class T>
+void backward_any(const Strip<T> &s, const T *h, const T *d_y, const Gradients<T> &d) {
+  s.is_varying ? backward<true>(s, h, d_y, d) : backward<false>(s, h, d_y, d);
 }
 
 }  // namespace
 
 template <class T>
-constexpr ScanKernels<T> scan_kernels = {forward<T>, backward<T>};
+constexpr ScanKernels<T> scan_kernels = {forward_any<T>, backward_any<T>};
 
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -134,28 +186,19 @@ struct Scan {
   }
 
   Strip<T> strip(uint64_t first, uint64_t width) const {
-    return {a.data() + first,
-            b.data() + first,
-            x.data() + first,
-            h0.data() + first,
-            time,
-            state,
-            is_varying ? state : uint64_t{0},
-            width};
+    return {
+        a.data() + first, b.data() + first, x.data() + first, h0.data() + first, time, state, width,
+        is_varying};
   }
 
-  // body(first, width) for strips of neighbouring states, shared out among threads: some cache
-  // lines wide, so that rows are read in long pieces, and narrow enough to leave work for all.
+  // body(first, width) for strips of neighbouring states, shared out among threads: whole cache
+  // lines wide, and as wide as the threads allow, since memory is read along the rows.
   template <class Body>
   void each_strip(const tl_instance &instance, const Body &body) const {
-    constexpr uint64_t line = 128 / sizeof(T);
-    const uint64_t width = std::clamp(blocks_in(state, 8 * line) * line, line, 16 * line);
-    const uint64_t strips = blocks_in(state, width);
-    parallel_for(instance, x.empty() ? 0 : strips, 8192 / (width * std::max<uint64_t>(time, 1)) + 1,
-                 [&](uint64_t begin, uint64_t end) {
-                   for (uint64_t i = begin; i < end; ++i)
-                     body(i * width, std::min(width, state - i * width));
-                 });
+    constexpr uint64_t unit = 256 / sizeof(T);
+    parallel_for(instance, x.empty() ? 0 : state,
+                 blocks_in(8192, unit * std::max<uint64_t>(time, 1)) * unit,
+                 [&](uint64_t begin, uint64_t end) { body(begin, end - begin); });
   }
 };
 

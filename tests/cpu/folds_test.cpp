@@ -56,6 +56,30 @@ Case<T> softmax(uint64_t outer, uint64_t n, uint64_t inner) {
           }};
 }
 
+// Forwards, and backwards from what that gave.
+template <class T>
+Case<T> scan(tl_scan_op op, uint64_t time, uint64_t state) {
+  const uint64_t count = time * state;
+  const uint64_t coefficients = op == TL_SCAN_CONSTANT ? state : count;
+  return {"scan " + std::to_string(op) + " " + std::to_string(time) + " x " + std::to_string(state),
+          [=](Backend &b) {
+            const Buffer<T> a(b, ordinary<T>(coefficients, 7));
+            const Buffer<T> factor(b, ordinary<T>(coefficients, 8));
+            const Buffer<T> x(b, ordinary<T>(count, 9));
+            const Buffer<T> h0(b, ordinary<T>(state, 10));
+            const Buffer<T> h(b, result<T>(b, count, [&](tl_storage **out) {
+                                return b.table->scan->forward(b.instance, op, a.operand(),
+                                                              factor.operand(), x.operand(),
+                                                              h0.operand(), time, state, 0, out);
+                              }));
+            return joined<T>(b, {coefficients, coefficients, count, state}, [&](tl_storage **out) {
+              return b.table->scan->backward(b.instance, op, a.operand(), factor.operand(),
+                                             x.operand(), h0.operand(), h.operand(), h.operand(),
+                                             time, state, 0, out);
+            });
+          }};
+}
+
 // One shape for each way that work is cut.
 template <class T>
 std::vector<Case<T>> cases() {
@@ -112,16 +136,8 @@ std::vector<Case<T>> cases() {
                                                          gamma.operand(), &params, 0, out);
          });
        }});
-  cases.push_back({"scan", [](Backend &b) {
-                     const Buffer<T> input(b, x);
-                     const Buffer<T> coefficient(b, column);
-                     return result<T>(b, rows * cols, [&](tl_storage **out) {
-                       return b.table->scan->forward(b.instance, TL_SCAN_CONSTANT,
-                                                     coefficient.operand(), coefficient.operand(),
-                                                     input.operand(), coefficient.operand(), rows,
-                                                     cols, 0, out);
-                     });
-                   }});
+  for (const tl_scan_op op : {TL_SCAN_CONSTANT, TL_SCAN_VARYING})
+    for (const uint64_t state : {uint64_t{5}, cols}) cases.push_back(scan<T>(op, rows + 1, state));
   for (const tl_row_mask_op op : {TL_ROW_MASK_FIRST_MAX, TL_ROW_MASK_TOP_K})
     cases.push_back({"mask " + std::to_string(op), [op](Backend &b) {
                        const Buffer<T> input(b, x);
