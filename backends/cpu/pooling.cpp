@@ -209,6 +209,48 @@ void average_gradient(const tl_instance &instance, const Pool &pool, const T *g,
       });
 }
 
+// Whether no entry has two windows, and at least a cache line of neighbours has the same one.
+template <class T>
+bool is_filled_by_runs(const Pool &pool) {
+  const auto &[planes, rows, cols] = pool.axes;
+  int64_t run = cols.positions_of(0).size();
+  if (run == cols.positions) run *= rows.positions_of(0).size();
+  return pool.overlap() == 1 && run * signed_of(sizeof(T)) >= 64;
+}
+
+// Each window's share is written to its entries.
+template <class T>
+void fill_average_gradient(const tl_instance &instance, const Pool &pool, const T *g, T *d_x) {
+  const PoolingKernels<T> &kernels = pooling_kernels<T>(instance.target);
+  const auto &[planes, rows, cols] = pool.axes;
+  parallel_for(
+      instance, static_cast<uint64_t>(pool.channels), Pool::grain(pool.in_size),
+      [&](uint64_t begin, uint64_t end) {
+        kernels.fill(T(0), signed_of(end - begin) * pool.in_size, d_x + begin * pool.in_size);
+        const T *share = g + begin * pool.out_size;
+        for (uint64_t c = begin; c < end; ++c)
+          for (int64_t first = 0; first < planes.windows; ++first)
+            for (int64_t second = 0; second < rows.windows; ++second)
+              for (int64_t third = 0; third < cols.windows; ++third, ++share) {
+                // + 0: the sum of one share, of which -0 is none.
+                const T value = *share / static_cast<T>(pool.volume) + T(0);
+                const Range plane = planes.positions_of(first);
+                const Range row = rows.positions_of(second);
+                const Range col = cols.positions_of(third);
+                for (int64_t d = plane.begin; d < plane.end; ++d) {
+                  T *const lines = d_x + c * pool.in_size + d * rows.positions * cols.positions;
+                  if (col.size() == cols.positions) {
+                    kernels.fill(value, row.size() * cols.positions,
+                                 lines + row.begin * cols.positions);
+                    continue;
+                  }
+                  for (int64_t h = row.begin; h < row.end; ++h)
+                    kernels.fill(value, col.size(), lines + h * cols.positions + col.begin);
+                }
+              }
+      });
+}
+
 // ---- Smooth maxima ------------------------------------------------------------------------------
 
 // The entries of a line of windows, a few windows at a time, as the columns of a matrix.
@@ -364,6 +406,8 @@ void backward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
     const Pool pool(geometry, op);
     if (g.empty()) {
       std::fill(d_x.begin(), d_x.end(), T(0));
+    } else if (op == TL_POOLING_AVERAGE && is_filled_by_runs<T>(pool)) {
+      fill_average_gradient(instance, pool, g.data(), d_x.begin());
     } else if (suits_channels<T>(instance, pool) && pool.overlap() <= GradientSums<T>::most_plain) {
       pool_channels_gradient(instance, pool, beta, x.data(), g.data(), d_x.begin());
     } else {

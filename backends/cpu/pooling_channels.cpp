@@ -42,14 +42,14 @@ class ChannelBlock {
     matrices_.transpose(x, pool_.in_size, channels, pool_.in_size, x_.begin(), lanes_);
     std::vector<GradientSums<T>> sums;
     for (int64_t c = 0; c < channels; ++c) sums.emplace_back(pool_, d_x + c * pool_.in_size);
-    std::vector<PlaceOf<T>> places(static_cast<size_t>(pool_.in_size * lanes_));
-    for (size_t i = 0; i < places.size(); ++i)
-      places[i] = static_cast<PlaceOf<T>>(i / static_cast<size_t>(lanes_));
+    if (places_.empty())
+      for (int64_t i = 0; i < pool_.in_size; ++i)
+        places_.insert(places_.end(), static_cast<size_t>(lanes_), static_cast<PlaceOf<T>>(i));
     std::vector<const PlaceOf<T> *> lines_at;
     std::vector<PlaceOf<T>> at(static_cast<size_t>(lanes_));
     each_window([&](int64_t w) {
       lines_at.clear();
-      for (const int64_t i : inside_) lines_at.push_back(places.data() + i * lanes_);
+      for (const int64_t i : inside_) lines_at.push_back(places_.data() + i * lanes_);
       kernels_.fold_max_at(lines_.data(), lines_at.data(), line_count(), false, lanes_,
                            entries_.begin(), at.data());
       for (int64_t c = 0; c < channels; ++c)
@@ -125,6 +125,7 @@ class ChannelBlock {
   Result<T> entries_;
   std::vector<int64_t> inside_;
   std::vector<const T *> lines_;
+  std::vector<PlaceOf<T>> places_;  // of each entry, in every lane
 };
 
 // Calls body(block, first channel, channels) for blocks of channels.

@@ -168,6 +168,16 @@ void fold_max_at(const T *const *lines, const PlaceOf<T> *const *lines_at, int64
 }
 
 template <class T>
+void fill(T value, int64_t count, T *y) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  const Vec<T> v = hn::Set(d, value);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(v, d, y + i);
+  if (i < count) store_first(v, d, y + i, count - i);
+}
+
+template <class T>
 void divide(T divisor, int64_t count, T *y) {
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
@@ -253,9 +263,9 @@ void smooth_shares(const SmoothWindows<T> &windows, const T *gradient) {
 }
 
 template <class T>
-constexpr PoolingKernels<T> loops = {slide<Sum, T>, slide<Max, T>, slide_max_at<T>,
-                                     fold<Sum, T>,  fold<Max, T>,  fold_max_at<T>,
-                                     divide<T>,     smooth<T>,     smooth_shares<T>};
+constexpr PoolingKernels<T> loops = {slide<Sum, T>, slide<Max, T>,   slide_max_at<T>, fold<Sum, T>,
+                                     fold<Max, T>,  fold_max_at<T>,  fill<T>,         divide<T>,
+                                     smooth<T>,     smooth_shares<T>};
 constexpr PoolingKernels<float> float_pools = loops<float>;
 constexpr PoolingKernels<double> double_pools = loops<double>;
 

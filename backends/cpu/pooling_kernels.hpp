@@ -48,6 +48,7 @@ struct PoolingKernels {
   void (*fold_max_at)(const T *const *lines, const PlaceOf<T> *const *places, int64_t line_count,
                       bool joins, int64_t count, T *y, PlaceOf<T> *at);
 
+  void (*fill)(T value, int64_t count, T *y);
   void (*divide)(T divisor, int64_t count, T *y);
 
   void (*smooth)(const SmoothWindows<T> &windows, T *y);

@@ -183,3 +183,20 @@ TEST_CASE_TEMPLATE("channels pooled together are those pooled one by one", T, fl
         CHECK(agree);
       }
 }
+
+// Windows that lie apart, one partly in the padding, and entries that no window has.
+TEST_CASE_TEMPLATE("an average's gradient is shared out to the entries of its window", T, float,
+                   double) {
+  constexpr uint64_t channels = 3;
+  const tl_pooling_params params = {sizeof params, channels,  {1, 5, 40}, {1, 2, 17},
+                                    {1, 2, 18},    {0, 0, 1}, {1, 2, 2},  0.0};
+  const auto g = uniform<T>(channels * 4, 9);
+  std::vector<T> expected(channels * 200);
+  for (uint64_t c = 0; c < channels; ++c)
+    for (uint64_t row = 0; row < 4; ++row)
+      for (uint64_t col = 0; col < 34; ++col)
+        if (col != 16)
+          expected[c * 200 + row * 40 + col] = g[c * 4 + row / 2 * 2 + (col > 16 ? 1 : 0)] / 34;
+  for (const auto &backend : every_target())
+    CHECK(pool(*backend, TL_POOLING_AVERAGE, params, expected, g) == expected);
+}
