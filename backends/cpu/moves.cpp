@@ -62,10 +62,17 @@ uint64_t grain_of(uint64_t bytes) { return bytes < shared_from ? bytes : piece; 
 
 void copy_bytes(const tl_instance &instance, const void *from, void *to, uint64_t bytes) {
   if (bytes == 0) return;
-  const auto *const source = static_cast<const std::byte *>(from);
-  auto *const target = static_cast<std::byte *>(to);
-  const bool is_aligned = reinterpret_cast<uintptr_t>(to) % 64 == 0;
-  const bool past_caches = is_aligned && exceeds_caches(bytes);
+  const auto *source = static_cast<const std::byte *>(from);
+  auto *target = static_cast<std::byte *>(to);
+  const bool past_caches = exceeds_caches(bytes);
+  if (past_caches) {
+    // Lines are streamed whole; what comes before the first of them, as in memory of the caller's.
+    const uint64_t head = -reinterpret_cast<uintptr_t>(to) % 64;
+    std::memcpy(target, source, head);
+    source += head;
+    target += head;
+    bytes -= head;
+  }
   parallel_for(instance, bytes, grain_of(bytes), [&](uint64_t begin, uint64_t end) {
     const uint64_t streamed = past_caches ? (end - begin) / 64 * 64 : 0;
     if (streamed > 0)

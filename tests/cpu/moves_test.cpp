@@ -2,6 +2,7 @@
 // where results are written past the caches.
 #include "every_target.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 using namespace torchlean::test;
@@ -107,4 +108,12 @@ TEST_CASE("results that go past the caches are whole") {
     expected.insert(expected.end(), from, from + cols);
   }
   CHECK(gather(backend, x, cols, reversed) == expected);
+  // To memory of the caller's, between elements that stay what they were.
+  std::vector<float> read(x.size() + 2, -1);
+  const Buffer<float> operand(backend, x);
+  REQUIRE(backend.table->transfer->download(backend.instance, operand.operand(), TL_FLOAT32,
+                                            read.data() + 1) == TL_OK);
+  CHECK(std::equal(x.begin(), x.end(), read.begin() + 1));
+  CHECK(read.front() == -1);
+  CHECK(read.back() == -1);
 }
