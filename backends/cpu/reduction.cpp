@@ -60,8 +60,8 @@ struct JoinVectors {
   }
 };
 
-// Neighbours that make one block: term i is added to sum i % width, and these fold by halves. Read in
-// steps of no more than four cache lines, which suits what processors read ahead.
+// Neighbours that make one block: term i is added to sum i % width, and these fold by halves. Read
+// in steps of no more than four cache lines, which suits what processors read ahead.
 template <class T>
 HWY_INLINE T row_block_sum(const T *x, uint64_t n) {
   constexpr uint64_t width = row_sums<T>;
