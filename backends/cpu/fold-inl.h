@@ -169,9 +169,10 @@ HWY_INLINE T sum_whole(const Copied<T> &source, uint64_t first) {
       pin(v[i]);
     }
 #pragma GCC unroll 8
-    for (uint64_t width = half / 2; width > 0; width /= 2)
+    for (uint64_t width = half / 2; width > 0; width /= 2) {
 #pragma GCC unroll 32
       for (uint64_t i = 0; i < width; ++i) v[i] = plus(v[i], v[i + width]);
+    }
     return sum_lanes(d, v[0]);
   }
 }

@@ -222,7 +222,9 @@ bool is_filled_by_runs(const Pool &pool) {
 template <class T>
 void fill_average_gradient(const tl_instance &instance, const Pool &pool, const T *g, T *d_x) {
   const PoolingKernels<T> &kernels = pooling_kernels<T>(instance.target);
-  const auto &[planes, rows, cols] = pool.axes;
+  const PoolAxis &planes = pool.axes[0];
+  const PoolAxis &rows = pool.axes[1];
+  const PoolAxis &cols = pool.axes[2];
   parallel_for(
       instance, static_cast<uint64_t>(pool.channels), Pool::grain(pool.in_size),
       [&](uint64_t begin, uint64_t end) {

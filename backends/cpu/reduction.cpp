@@ -72,10 +72,11 @@ HWY_INLINE T row_block_sum(const T *x, uint64_t n) {
 #pragma GCC unroll 8
   for (uint64_t k = 0; k < vectors; ++k) sums[k] = hn::Zero(d);
   uint64_t i = 0;
-  for (; i + width <= n; i += width)
+  for (; i + width <= n; i += width) {
 #pragma GCC unroll 8
     for (uint64_t k = 0; k < vectors; ++k)
       sums[k] = hn::Add(sums[k], hn::LoadU(d, x + i + k * lanes));
+  }
 #pragma GCC unroll 8
   for (uint64_t k = 0; k < vectors; ++k) {
     const uint64_t at = i + k * lanes;
@@ -84,9 +85,10 @@ HWY_INLINE T row_block_sum(const T *x, uint64_t n) {
         hn::Add(sums[k], at + lanes <= n ? hn::LoadU(d, x + at) : load_first(d, x + at, n - at));
   }
 #pragma GCC unroll 8
-  for (uint64_t half = vectors / 2; half > 0; half /= 2)
+  for (uint64_t half = vectors / 2; half > 0; half /= 2) {
 #pragma GCC unroll 8
     for (uint64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
+  }
   return fold_lanes(Sum(), d, sums[0]);
 }
 
