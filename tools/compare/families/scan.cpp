@@ -47,9 +47,9 @@ constexpr Kind kinds[] = {{"ordinary", contracting_values, ordinary_values},
 
 // Steps and states.
 std::vector<std::vector<std::uint64_t>> shapes_of(const Generator &generator, const Kind &kind) {
-  std::vector<std::vector<std::uint64_t>> shapes = {{0, 3},  {3, 0},   {1, 1},  {1, 5},
-                                                    {2, 3},  {7, 1},   {31, 7}, {64, 5},
-                                                    {65, 5}, {127, 3}, {257, 3}};
+  std::vector<std::vector<std::uint64_t>> shapes = {{0, 3},  {3, 0},   {1, 1},   {1, 5},
+                                                    {2, 3},  {7, 1},   {31, 7},  {64, 5},
+                                                    {65, 5}, {127, 3}, {257, 3}, {23, 67}};
   if (generator.size() >= Size::standard) {
     shapes.push_back({1025, 3});
     if (kind.coefficients == slow_values) {
