@@ -145,21 +145,26 @@ add_custom_target(checks)
 
 # torchlean_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...]
 #                    [ENVIRONMENT <name=value>...] [ARGS <argument>...] [TIMEOUT <seconds>]
-#                    [PLAIN] [LONG] [SERIAL] [STARTS_PROGRAMS])
+#                    [PLAIN] [LONG] [SERIAL] [SANITIZED | STARTS_PROGRAMS])
 # A doctest program <build>/tests/bin/<name> and its test. The labels asan and tsan make it run in
 # those presets too; what it starts or loads must be among its dependencies then. PLAIN: the source
 # has its own main and no doctest. LONG: a second test <name>.long, label long, for `./dev test
 # --long`, has TL_TEST_LONG=1 set and an hour's time.
-# SERIAL: nothing else runs beside it (it measures time). STARTS_PROGRAMS: it does nothing else that is
-# worth a sanitizer or optimisation, and is compiled once for all presets.
+# SERIAL: nothing else runs beside it (it measures time).
+# The address sanitizer looks at the libraries and objects that a test links; its own sources are
+# compiled as in a release, so that the compiler cache has them, unless it is SANITIZED, for kernels of
+# its own or since it asks for the sanitizer. (The thread sanitizer must see the test's own atomics.)
+# STARTS_PROGRAMS: it does nothing else that is worth a sanitizer or optimisation, and is compiled once
+# for all presets.
 function(torchlean_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG;SERIAL;STARTS_PROGRAMS" "TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAIN;LONG;SERIAL;SANITIZED;STARTS_PROGRAMS" "TIMEOUT"
                         "SOURCES;LIBRARIES;LABELS;ENVIRONMENT;ARGS")
   add_executable(${name} ${arg_SOURCES})
-  if(arg_STARTS_PROGRAMS)
+  if(arg_STARTS_PROGRAMS OR (TORCHLEAN_SANITIZE STREQUAL "address" AND NOT arg_SANITIZED))
     set(torchlean_options torchlean_plain_options)
-    target_compile_options(${name} PRIVATE -O0)
   endif()
+  # A test's own code computes little, and there is much of it.
+  target_compile_options(${name} PRIVATE -O$<IF:$<BOOL:${arg_STARTS_PROGRAMS}>,0,1>)
   target_link_libraries(${name} PRIVATE torchlean_headers ${torchlean_options} ${arg_LIBRARIES})
   target_link_options(${name} PRIVATE ${torchlean_sanitizer})
   set_target_properties(${name} PROPERTIES

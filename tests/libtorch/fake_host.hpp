@@ -2,6 +2,8 @@
 // told to. It lets the backend keep 64 MiB of large blocks.
 #pragma once
 
+#include "../support/oracle.hpp"
+
 #include <torchlean/backend.h>
 
 #include <bit>
@@ -88,14 +90,8 @@ class Buffer {
 // Throws the host's error text unless the call succeeded.
 void require_ok(tl_status status);
 
-template <class T>
-using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-
-// The same bits, or both NaN.
-template <class T>
-bool same(T a, T b) {
-  return (std::isnan(a) && std::isnan(b)) || std::bit_cast<Bits<T>>(a) == std::bit_cast<Bits<T>>(b);
-}
+using torchlean::test::Bits;
+using torchlean::test::same;
 
 // The same bits, NaN included.
 template <class T>

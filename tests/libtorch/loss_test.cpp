@@ -1,15 +1,16 @@
 // Losses: long rows, skipped terms, distances that are infinite or overflow. Expected values are
 // the formulas in long double.
+#include "../support/oracle.hpp"
 #include "operations.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+using torchlean::test::infinity;
+
 namespace {
 
-template <class T>
-constexpr T infinity = std::numeric_limits<T>::infinity();
 template <class T>
 constexpr T largest = std::numeric_limits<T>::max();
 

@@ -1,17 +1,17 @@
 // Softmax and layer norm where ATen's sums and statistics are not good enough, and beside
 // infinities and NaN. Expected values are the formulas in long double.
+#include "../support/oracle.hpp"
 #include "operations.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+using torchlean::test::infinity;
+using torchlean::test::quiet_nan;
+
 namespace {
 
-template <class T>
-constexpr T infinity = std::numeric_limits<T>::infinity();
-template <class T>
-constexpr T quiet_nan = std::numeric_limits<T>::quiet_NaN();
 template <class T>
 constexpr long double eps = std::numeric_limits<T>::epsilon();
 

@@ -119,9 +119,6 @@ void check_smooth(const Session &session, const Pool &pool, const std::vector<T>
   CHECK(wrong == 0);
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("maxima of every rank follow the rules for ties, NaN and padding", T, float,
@@ -131,7 +128,8 @@ TEST_CASE_TEMPLATE("maxima of every rank follow the rules for ties, NaN and padd
   for (int i = 0; i < 300; ++i) {
     const Pool pool = random_pool(random, TL_POOLING_MAX);
     auto x = small_integers<T>(random, pool.input_count());
-    const T specials[] = {T(0), T(-0.0), T(infinity), T(-infinity), T(quiet_nan), T(2)};
+    const T specials[] = {
+        T(0), T(-0.0), T(infinity<float>), T(-infinity<float>), T(quiet_nan<float>), T(2)};
     for (T &value : x)
       if (i % 2 == 1 && pick(random, 0, 1) == 1) value = specials[pick(random, 0, 5)];
     const auto g = small_integers<T>(random, pool.output_count());
@@ -226,9 +224,9 @@ TEST_CASE("smooth maxima far from zero neither overflow nor lose their pivot") {
   CHECK(smooth(1e30, {2, 1}) == 2);
   CHECK(smooth(1, {-1000, -1000}) == doctest::Approx(-1000 + std::log(2.0)).epsilon(1e-7));
   CHECK(smooth(1e-30, {1, 1}) == doctest::Approx(std::log(2.0) / 1e-30).epsilon(1e-6));
-  CHECK(smooth(1, {-infinity, -infinity}) == -infinity);
-  CHECK(smooth(1, {1, infinity}) == infinity);
-  CHECK(std::isnan(smooth(1, {quiet_nan, 1})));
+  CHECK(smooth(1, {-infinity<float>, -infinity<float>}) == -infinity<float>);
+  CHECK(smooth(1, {1, infinity<float>}) == infinity<float>);
+  CHECK(std::isnan(smooth(1, {quiet_nan<float>, 1})));
 }
 
 TEST_CASE("axes of padding over half a window or without input are empty") {

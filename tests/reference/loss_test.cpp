@@ -45,10 +45,6 @@ struct Row {
 };
 
 template <class T>
-constexpr T infinity = std::numeric_limits<T>::infinity();
-template <class T>
-constexpr T quiet_nan = std::numeric_limits<T>::quiet_NaN();
-template <class T>
 constexpr T largest = std::numeric_limits<T>::max();
 
 }  // namespace

@@ -35,9 +35,6 @@ ScaledResult scaled(const std::vector<float> &a, const std::vector<float> &b, do
   return {value, replay};
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
-
 }  // namespace
 
 TEST_CASE("dot products are rounded once") {
@@ -73,8 +70,8 @@ TEST_CASE("a product that overflows before it is scaled comes out finite") {
 }
 
 TEST_CASE("bmm_scaled asks for a replay where a rule is broken") {
-  CHECK(scaled({infinity}, {1}, 0.5).replay == 1);
-  CHECK(scaled({1}, {quiet_nan}, 2.0).replay == 1);
+  CHECK(scaled({infinity<float>}, {1}, 0.5).replay == 1);
+  CHECK(scaled({1}, {quiet_nan<float>}, 2.0).replay == 1);
   CHECK(scaled({1}, {1}, std::nan("")).replay == 1);
   CHECK(scaled({1}, {1}, std::numeric_limits<double>::infinity()).replay == 1);
   CHECK(scaled({1}, {1}, 1e300).replay == 1);        // the rounded scale overflows

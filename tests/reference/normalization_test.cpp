@@ -51,11 +51,6 @@ Number sum_of_exponentials(const std::vector<T> &x) {
   return sum;
 }
 
-template <class T>
-constexpr T infinity = std::numeric_limits<T>::infinity();
-template <class T>
-constexpr T quiet_nan = std::numeric_limits<T>::quiet_NaN();
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("softmax is exp(x) over the sum of all, but for the last rounding", T, float,

@@ -50,7 +50,7 @@ Pool random_pool(std::mt19937_64 &random, tl_pooling_op op) {
   return pool;
 }
 
-const auto row = [](auto... arguments) { return row_of_one_channel<Pool>(arguments...); };
+const auto pool_row = [](auto... arguments) { return row_of_one_channel<Pool>(arguments...); };
 
 // A smooth maximum from its definition, without a pivot.
 template <class T>
@@ -75,9 +75,6 @@ struct ExactSmoothMaximum {
   }
 };
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("maxima of every rank follow the rules for ties, NaN and padding", T, float,
@@ -87,7 +84,8 @@ TEST_CASE_TEMPLATE("maxima of every rank follow the rules for ties, NaN and padd
   for (int i = 0; i < samples(300); ++i) {
     const Pool pool = random_pool(random, TL_POOLING_MAX);
     auto x = small_integers<T>(random, pool.input_count());
-    const T specials[] = {T(0), T(-0.0), T(infinity), T(-infinity), T(quiet_nan), T(2)};
+    const T specials[] = {
+        T(0), T(-0.0), T(infinity<float>), T(-infinity<float>), T(quiet_nan<float>), T(2)};
     for (T &value : x)
       if (i % 2 == 1 && pick(random, 0, 1) == 1) value = specials[pick(random, 0, 5)];
     const auto g = small_integers<T>(random, pool.output_count());
@@ -168,20 +166,20 @@ TEST_CASE_TEMPLATE("smooth maxima of every rank and their gradients keep far bel
 
 TEST_CASE("overlapping windows add their gradients exactly") {
   Backend backend;
-  CHECK(row(TL_POOLING_MAX, 5, 3, 1, 0)
+  CHECK(pool_row(TL_POOLING_MAX, 5, 3, 1, 0)
             .backward<float>(backend, {1, 2, 9, 2, 1}, {1e30f, 1, -1e30f}) ==
         std::vector<float>{0, 0, 1, 0, 0});
-  CHECK(row(TL_POOLING_AVERAGE, 5, 3, 1, 0).backward<float>(backend, {}, {3e30f, 3, -3e30f})[2] ==
-        1);
-  CHECK(row(TL_POOLING_SMOOTH_MAX, 5, 3, 1, 0, -0.5)
+  CHECK(pool_row(TL_POOLING_AVERAGE, 5, 3, 1, 0)
+            .backward<float>(backend, {}, {3e30f, 3, -3e30f})[2] == 1);
+  CHECK(pool_row(TL_POOLING_SMOOTH_MAX, 5, 3, 1, 0, -0.5)
             .backward<double>(backend, {0, 0, 0, 0, 0}, {3e30, 3, -3e30})[2] == 1);
 }
 
 TEST_CASE("smooth maxima far from zero neither overflow nor lose their pivot") {
   Backend backend;
   const auto smooth = [&](double beta, const std::vector<float> &x) {
-    return row(TL_POOLING_SMOOTH_MAX, static_cast<int64_t>(x.size()),
-               static_cast<int64_t>(x.size()), 1, 0, beta)
+    return pool_row(TL_POOLING_SMOOTH_MAX, static_cast<int64_t>(x.size()),
+                    static_cast<int64_t>(x.size()), 1, 0, beta)
         .forward(backend, x)[0];
   };
   CHECK(smooth(1, {1e30f, 1, 2}) == 1e30f);
@@ -195,15 +193,15 @@ TEST_CASE("smooth maxima far from zero neither overflow nor lose their pivot") {
 TEST_CASE("smooth maxima of nonfinite entries are what the formula tends to") {
   Backend backend;
   const auto smooth = [&](double beta, const std::vector<float> &x) {
-    return row(TL_POOLING_SMOOTH_MAX, 3, 3, 1, 0, beta).forward(backend, x)[0];
+    return pool_row(TL_POOLING_SMOOTH_MAX, 3, 3, 1, 0, beta).forward(backend, x)[0];
   };
-  CHECK(std::isnan(smooth(1, {1, quiet_nan, infinity})));
-  CHECK(smooth(1, {1, infinity, infinity}) == infinity);
-  CHECK(smooth(1, {-infinity, 5, -infinity}) == 5);
-  CHECK(smooth(1, {-infinity, -infinity, -infinity}) == -infinity);
-  CHECK(smooth(-1, {1, -infinity, infinity}) == -infinity);
-  const auto d_x = row(TL_POOLING_SMOOTH_MAX, 4, 2, 2, 0, 1)
-                       .backward<float>(backend, {-infinity, 5, 3, 3}, {7, 8});
+  CHECK(std::isnan(smooth(1, {1, quiet_nan<float>, infinity<float>})));
+  CHECK(smooth(1, {1, infinity<float>, infinity<float>}) == infinity<float>);
+  CHECK(smooth(1, {-infinity<float>, 5, -infinity<float>}) == 5);
+  CHECK(smooth(1, {-infinity<float>, -infinity<float>, -infinity<float>}) == -infinity<float>);
+  CHECK(smooth(-1, {1, -infinity<float>, infinity<float>}) == -infinity<float>);
+  const auto d_x = pool_row(TL_POOLING_SMOOTH_MAX, 4, 2, 2, 0, 1)
+                       .backward<float>(backend, {-infinity<float>, 5, 3, 3}, {7, 8});
   CHECK(d_x == std::vector<float>{0, 7, 4, 4});
 }
 
@@ -211,7 +209,7 @@ TEST_CASE("windows far larger than the input cost no more than the input") {
   Backend backend;
   constexpr int64_t extent = 4294967294;  // 2^32 - 2
   const auto huge = [&](tl_pooling_op op) {
-    Pool pool = row(op, 1, extent, 1, extent / 2, 1);
+    Pool pool = pool_row(op, 1, extent, 1, extent / 2, 1);
     pool.set_axis(1, 1, extent, 1, extent / 2);
     return pool.forward<float>(backend, {5});
   };
@@ -226,7 +224,7 @@ TEST_CASE("T6: a pool's sizes that contradict each other, and useless betas, are
   Backend backend;
   const auto refused = [&](const char *text, auto spoil) {
     for (const tl_pooling_op op : {TL_POOLING_MAX, TL_POOLING_AVERAGE, TL_POOLING_SMOOTH_MAX}) {
-      Pool pool = row(op, 4, 2, 1, 0, 1);
+      Pool pool = pool_row(op, 4, 2, 1, 0, 1);
       spoil(pool.params);
       CHECK(pool.status<float>(backend) == TL_INVALID_ARGUMENT);
       CHECK(error_text.find(text) != std::string::npos);
@@ -241,7 +239,7 @@ TEST_CASE("T6: a pool's sizes that contradict each other, and useless betas, are
   refused("64 bits", [](auto &p) { p.padding[2] = std::numeric_limits<int64_t>::max(); });
 
   for (const double beta : {0.0, HUGE_VAL, -HUGE_VAL, std::nan(""), 1e-300}) {
-    const Pool pool = row(TL_POOLING_SMOOTH_MAX, 4, 2, 1, 0, beta);
+    const Pool pool = pool_row(TL_POOLING_SMOOTH_MAX, 4, 2, 1, 0, beta);
     CHECK(pool.status<float>(backend) == TL_INVALID_ARGUMENT);
     CHECK(error_text.find("params.beta is") != std::string::npos);
     CHECK(pool.status<double>(backend) == (beta == 1e-300 ? TL_OK : TL_INVALID_ARGUMENT));
@@ -251,7 +249,7 @@ TEST_CASE("T6: a pool's sizes that contradict each other, and useless betas, are
 TEST_CASE("T6: operands that do not fit a pool's sizes are refused by name") {
   Backend backend;
   const Buffer<float> three(backend, {1, 2, 3}), four(backend, {1, 2, 3, 4});
-  const Pool pool = row(TL_POOLING_MAX, 4, 2, 1, 0);
+  const Pool pool = pool_row(TL_POOLING_MAX, 4, 2, 1, 0);
   const tl_pooling_table &table = *backend.table->pooling;
   tl_storage *out = nullptr;
   const auto refused = [&](const char *text, tl_status status) {
