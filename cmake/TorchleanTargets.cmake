@@ -55,8 +55,9 @@ macro(torchlean_clients)
 endmacro()
 
 # torchlean_unite(<variable> <count> <file>...): sets it to sources that include <count> of the files
-# each, which share the headers' cost; with TORCHLEAN_UNITY=OFF to the files. (CMake's own unity sources
-# name the clone's folder, so that the compiler cache would look for them the long way.)
+# each, which share the headers' cost; with TORCHLEAN_UNITY=OFF to the files. Names in their unnamed
+# namespaces must differ. (CMake's own unity sources name the clone's folder, so that the compiler
+# cache would look for them the long way.)
 function(torchlean_unite variable count)
   if(NOT TORCHLEAN_UNITY)
     set(${variable} ${ARGN} PARENT_SCOPE)

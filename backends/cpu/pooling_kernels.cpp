@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 #include "elementary-inl.h"
-#include "simd-inl.h"
+#include "vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
@@ -169,22 +169,16 @@ void fold_max_at(const T *const *lines, const PlaceOf<T> *const *lines_at, int64
 
 template <class T>
 void fill(T value, int64_t count, T *y) {
-  const Lanes<T> d;
-  constexpr int64_t lanes = hn::MaxLanes(d);
-  const Vec<T> v = hn::Set(d, value);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(v, d, y + i);
-  if (i < count) store_first(v, d, y + i, count - i);
+  each_vector<T>(static_cast<uint64_t>(count), [=](auto d, auto lanes, uint64_t i) HWY_ATTR {
+    lanes.store(hn::Set(d, value), d, y + i);
+  });
 }
 
 template <class T>
 void divide(T divisor, int64_t count, T *y) {
-  const Lanes<T> d;
-  constexpr int64_t lanes = hn::MaxLanes(d);
-  const Vec<T> by = hn::Set(d, divisor);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Div(hn::LoadU(d, y + i), by), d, y + i);
-  if (i < count) store_first(hn::Div(load_first(d, y + i, count - i), by), d, y + i, count - i);
+  each_vector<T>(static_cast<uint64_t>(count), [=](auto d, auto lanes, uint64_t i) HWY_ATTR {
+    lanes.store(hn::Div(lanes.load(d, y + i), hn::Set(d, divisor)), d, y + i);
+  });
 }
 
 // Of windows from i on: the entry that maximises beta times an entry, and the sum of exponentials
