@@ -109,10 +109,6 @@ std::vector<std::vector<T>> backward(Backend &backend, const ConvolutionShape &s
                     });
 }
 
-void set_threads(Backend &backend, uint32_t threads) {
-  REQUIRE(backend.table->device->set_num_threads(backend.instance, threads) == TL_OK);
-}
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("convolutions and their gradients are right by every way", T, float, double) {

@@ -34,4 +34,8 @@ inline std::vector<std::unique_ptr<Backend>> every_target() {
   return backends;
 }
 
+inline void set_threads(Backend &backend, uint32_t threads) {
+  REQUIRE(backend.table->device->set_num_threads(backend.instance, threads) == TL_OK);
+}
+
 }  // namespace torchlean::test

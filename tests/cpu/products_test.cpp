@@ -27,10 +27,6 @@ std::vector<T> multiply(Backend &backend, const tl_bmm_params &shape, const std:
   });
 }
 
-void set_threads(Backend &backend, uint32_t threads) {
-  REQUIRE(backend.table->device->set_num_threads(backend.instance, threads) == TL_OK);
-}
-
 // |error| <= 2 n eps * sum |a||b|, in rows 0, step, 2 step ... everywhere, in others here and
 // there.
 template <class T>

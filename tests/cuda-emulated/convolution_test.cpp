@@ -123,8 +123,8 @@ std::vector<T> forward(const Session &session, const Shape &shape, const std::ve
   const tl_convolution_params params = shape.params();
   tl_storage *out = nullptr;
   const tl_status status =
-      fake_host::backend().convolution->forward(session.instance(), shape.op, input.operand(),
-                                                kernel.operand(), bias.operand(), &params, 0, &out);
+      backend().convolution->forward(session.instance(), shape.op, input.operand(),
+                                     kernel.operand(), bias.operand(), &params, 0, &out);
   INFO(fake_host::error());
   REQUIRE(status == TL_OK);
   return Buffer(session, out, shape.output_count(), dtype_of<T>, sizeof(T)).template values<T>();
@@ -138,9 +138,9 @@ Gradients<T> backward(const Session &session, const Shape &shape, const std::vec
   const Buffer gradient(session, g);
   const tl_convolution_params params = shape.params();
   tl_storage *out[3] = {};
-  const tl_status status = fake_host::backend().convolution->backward(
-      session.instance(), shape.op, input.operand(), kernel.operand(), gradient.operand(), &params,
-      0, out);
+  const tl_status status =
+      backend().convolution->backward(session.instance(), shape.op, input.operand(),
+                                      kernel.operand(), gradient.operand(), &params, 0, out);
   INFO(fake_host::error());
   REQUIRE(status == TL_OK);
   const auto values = [&](tl_storage *storage, uint64_t count) {
@@ -241,8 +241,8 @@ TEST_CASE("without input channels a convolution of several rows is its bias") {
   const Buffer bias(session, b);
   const tl_convolution_params params = shape.params();
   tl_storage *out = nullptr;
-  REQUIRE(fake_host::backend().convolution->forward(session.instance(), shape.op, &empty, &empty,
-                                                    bias.operand(), &params, 0, &out) == TL_OK);
+  REQUIRE(backend().convolution->forward(session.instance(), shape.op, &empty, &empty,
+                                         bias.operand(), &params, 0, &out) == TL_OK);
   const auto y = Buffer(session, out, shape.output_count(), TL_FLOAT32, 4).values<float>();
   for (uint64_t i = 0; i < y.size(); ++i) {
     CHECK(y[i] == b[i / shape.out_size() % 6]);

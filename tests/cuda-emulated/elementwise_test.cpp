@@ -123,8 +123,8 @@ void check_unary(tl_unary_op op, const std::string &name, const Unary<T> &expect
     const Session session(schedule);
     const Buffer input(session, x);
     tl_storage *out = nullptr;
-    REQUIRE(fake_host::backend().elementwise->unary(session.instance(), op, input.operand(),
-                                                    &scalars, 0, &out) == TL_OK);
+    REQUIRE(backend().elementwise->unary(session.instance(), op, input.operand(), &scalars, 0,
+                                         &out) == TL_OK);
     const Buffer result(session, out, x.size(), dtype_of<T>, sizeof(T));
     const std::vector<T> y = result.values<T>();
     const std::vector<T> untouched = input.values<T>();
@@ -150,8 +150,8 @@ void check_binary(tl_binary_op op, const std::string &name, const Binary<T> &exp
     const Buffer left(session, a);
     const Buffer right(session, b);
     tl_storage *out = nullptr;
-    REQUIRE(fake_host::backend().elementwise->binary(session.instance(), op, left.operand(),
-                                                     right.operand(), &scalars, 0, &out) == TL_OK);
+    REQUIRE(backend().elementwise->binary(session.instance(), op, left.operand(), right.operand(),
+                                          &scalars, 0, &out) == TL_OK);
     const Buffer result(session, out, a.size(), dtype_of<T>, sizeof(T));
     const std::vector<T> y = result.values<T>();
     for (size_t i = 0; i < a.size(); ++i) {
@@ -251,8 +251,8 @@ TEST_CASE_TEMPLATE("sigmoid is exactly 0 and 1 at its ends and 1/2 at 0", T, flo
   const Buffer input(session, std::vector<T>{T(-800), T(800), T(0), T(-0.0)});
   const tl_scalars scalars = scalars_of(0, 0);
   tl_storage *out = nullptr;
-  REQUIRE(fake_host::backend().elementwise->unary(session.instance(), TL_UNARY_SIGMOID,
-                                                  input.operand(), &scalars, 0, &out) == TL_OK);
+  REQUIRE(backend().elementwise->unary(session.instance(), TL_UNARY_SIGMOID, input.operand(),
+                                       &scalars, 0, &out) == TL_OK);
   const Buffer result(session, out, 4, dtype_of<T>, sizeof(T));
   CHECK(result.values<T>() == std::vector<T>{T(0), T(1), T(0.5), T(0.5)});
 }
@@ -266,8 +266,8 @@ TEST_CASE_TEMPLATE("a selection's gradient goes to the winner, halved on ties", 
       const Buffer b(session, s.y);
       const Buffer g(session, s.z);
       tl_storage *out[2] = {nullptr, nullptr};
-      REQUIRE(fake_host::backend().elementwise->select_bwd(
-                  session.instance(), op, a.operand(), b.operand(), g.operand(), 0, out) == TL_OK);
+      REQUIRE(backend().elementwise->select_bwd(session.instance(), op, a.operand(), b.operand(),
+                                                g.operand(), 0, out) == TL_OK);
       const Buffer first(session, out[0], s.x.size(), dtype_of<T>, sizeof(T));
       const Buffer second(session, out[1], s.x.size(), dtype_of<T>, sizeof(T));
       const std::vector<T> d_a = first.values<T>();
@@ -312,9 +312,9 @@ TEST_CASE_TEMPLATE("adam_step has the formula's bits", T, float, double) {
     const Buffer m(session, s.z);
     const Buffer v_buffer(session, v);
     tl_storage *out[3] = {nullptr, nullptr, nullptr};
-    REQUIRE(fake_host::backend().optimizer->adam_step(session.instance(), p.operand(), g.operand(),
-                                                      m.operand(), v_buffer.operand(), &params, 0,
-                                                      out) == TL_OK);
+    REQUIRE(backend().optimizer->adam_step(session.instance(), p.operand(), g.operand(),
+                                           m.operand(), v_buffer.operand(), &params, 0,
+                                           out) == TL_OK);
     const Buffer new_p(session, out[0], v.size(), dtype_of<T>, sizeof(T));
     const Buffer new_m(session, out[1], v.size(), dtype_of<T>, sizeof(T));
     const Buffer new_v(session, out[2], v.size(), dtype_of<T>, sizeof(T));

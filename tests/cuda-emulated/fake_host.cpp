@@ -84,11 +84,6 @@ const BackendVTable &open() {
 
 }  // namespace
 
-const BackendVTable &backend() {
-  static const BackendVTable &table = open();
-  return table;
-}
-
 std::string error() { return error_text; }
 int64_t live_blocks() { return blocks; }
 int64_t allocations() { return allocation_count; }
@@ -104,38 +99,43 @@ void set_tail_blocks(const std::string &text) { options["TORCHLEAN_EMULATION_TAI
 
 }  // namespace fake_host
 
+const BackendVTable &backend() {
+  static const BackendVTable &table = fake_host::open();
+  return table;
+}
+
 Session::Session(const std::string &schedule, const std::string &tail_blocks) {
   fake_host::set_schedule(schedule);
   fake_host::set_tail_blocks(tail_blocks);
   tl_create_options options{};
   options.struct_size = sizeof options;
   options.device = "";
-  if (fake_host::backend().create(&options, &instance_) != TL_OK) {
+  if (backend().create(&options, &instance_) != TL_OK) {
     throw std::runtime_error(fake_host::error());
   }
 }
 
-Session::~Session() { fake_host::backend().destroy(instance_); }
+Session::~Session() { backend().destroy(instance_); }
 
 Buffer::~Buffer() {
   if (operand_.storage != nullptr) {
-    fake_host::backend().memory->release(session_.instance(), operand_.storage);
+    backend().memory->release(session_.instance(), operand_.storage);
   }
 }
 
 tl_storage *Buffer::upload(const Session &session, const void *words, uint64_t count,
                            tl_dtype dtype, uint32_t width) {
   tl_storage *storage = nullptr;
-  if (count > 0 && fake_host::backend().transfer->upload(session.instance(), words, dtype, dtype,
-                                                         width, count, 0, &storage) != TL_OK) {
+  if (count > 0 && backend().transfer->upload(session.instance(), words, dtype, dtype, width, count,
+                                              0, &storage) != TL_OK) {
     throw std::runtime_error(fake_host::error());
   }
   return storage;
 }
 
 void Buffer::download(void *words) const {
-  if (operand_.count > 0 && fake_host::backend().transfer->download(
-                                session_.instance(), &operand_, operand_.dtype, words) != TL_OK) {
+  if (operand_.count > 0 && backend().transfer->download(session_.instance(), &operand_,
+                                                         operand_.dtype, words) != TL_OK) {
     throw std::runtime_error(fake_host::error());
   }
 }

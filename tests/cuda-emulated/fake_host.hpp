@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
-namespace fake_host {
-
 // The backend's table; the file is opened once.
 const BackendVTable &backend();
+
+// For operations without any.
+inline constexpr tl_scalars no_scalars = {sizeof(tl_scalars), {0, 0}};
+
+namespace fake_host {
 
 // The calling thread's error text.
 std::string error();

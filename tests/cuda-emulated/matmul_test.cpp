@@ -8,8 +8,6 @@
 #include <limits>
 #include <vector>
 
-using fake_host::backend;
-
 namespace {
 
 struct Answer {

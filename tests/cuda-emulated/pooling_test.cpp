@@ -32,8 +32,8 @@ std::vector<T> pooled(const std::string &schedule, tl_pooling_op op, const std::
   const Session session(schedule);
   const Buffer input(session, x);
   tl_storage *out = nullptr;
-  const tl_status status = fake_host::backend().pooling->forward(session.instance(), op,
-                                                                 input.operand(), &params, 0, &out);
+  const tl_status status =
+      backend().pooling->forward(session.instance(), op, input.operand(), &params, 0, &out);
   INFO(fake_host::error());
   REQUIRE(status == TL_OK);
   return Buffer(session, out, channels, dtype_of<T>, sizeof(T)).template values<T>();
@@ -46,8 +46,8 @@ std::vector<T> gradient(const std::string &schedule, tl_pooling_op op, const std
   const Buffer input(session, x);
   const Buffer given(session, g);
   tl_storage *out = nullptr;
-  const tl_status status = fake_host::backend().pooling->backward(
-      session.instance(), op, input.operand(), given.operand(), &params, 0, &out);
+  const tl_status status = backend().pooling->backward(session.instance(), op, input.operand(),
+                                                       given.operand(), &params, 0, &out);
   INFO(fake_host::error());
   REQUIRE(status == TL_OK);
   return Buffer(session, out, x.size(), dtype_of<T>, sizeof(T)).template values<T>();

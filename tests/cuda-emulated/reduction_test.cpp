@@ -1,21 +1,18 @@
 // What the conformance table cannot see of reductions: rows so long that they are cut or selected
 // digit by digit, and every rank among ties.
 #include "fake_host.hpp"
+#include "support/oracle.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 namespace {
 
-const tl_reduction_table &table() { return *fake_host::backend().reduction; }
+using torchlean::test::infinity, torchlean::test::quiet_nan;
 
-template <class T>
-constexpr T infinity = std::numeric_limits<T>::infinity();
-template <class T>
-constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
+const tl_reduction_table &table() { return *backend().reduction; }
 
 template <class T>
 std::vector<T> mask_of(const Session &session, tl_row_mask_op op, const std::vector<T> &x,
@@ -81,7 +78,7 @@ TEST_CASE_TEMPLATE("top_k of long rows with NaN counts pair by pair", T, float, 
   // The row with NaN lies between rows without.
   std::vector<T> x = values<T>(3 * cols, 30);
   for (const size_t i : {0, 5, 6, 150, 299}) {
-    x[cols + i] = i % 2 == 0 ? not_a_number<T> : -not_a_number<T>;
+    x[cols + i] = i % 2 == 0 ? quiet_nan<T> : -quiet_nan<T>;
   }
   for (const uint64_t k : {1u, 6u, 100u, 299u}) {
     std::vector<T> expected;
@@ -108,14 +105,14 @@ TEST_CASE_TEMPLATE("the first maximum of a row that is cut into chunks", T, floa
   std::vector<T> row(cols, T(-1));
   row[15000] = row[19000] = row[20010] = 3;
   check(row, 15000);
-  row[3] = row[7] = not_a_number<T>;
+  row[3] = row[7] = quiet_nan<T>;
   check(row, 15000);
   row[0] = infinity<T>;
   check(row, 0);
-  check(std::vector<T>(cols, not_a_number<T>), cols);
+  check(std::vector<T>(cols, quiet_nan<T>), cols);
   std::vector<T> lowest(cols, -infinity<T>);
   check(lowest, 0);
-  lowest[0] = lowest[1] = not_a_number<T>;
+  lowest[0] = lowest[1] = quiet_nan<T>;
   check(lowest, 2);
 }
 

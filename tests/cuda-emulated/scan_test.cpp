@@ -1,5 +1,6 @@
 // Scans whose time is cut into chunks: where the recurrence must decide, it does, bit for bit.
 #include "fake_host.hpp"
+#include "support/oracle.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,12 +8,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace {
-
-const BackendVTable &backend() { return fake_host::backend(); }
 
 constexpr std::size_t time_steps = 401;  // long enough to be cut
 constexpr std::size_t states = 3;        // few enough
@@ -125,7 +123,7 @@ void check_both(std::size_t state, const Session &session, const Scan &scan) {
   check_backward(state, session, scan);
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+using torchlean::test::infinity, torchlean::test::quiet_nan;
 
 }  // namespace
 
@@ -140,7 +138,7 @@ TEST_CASE("a nonfinite input leaves its state to the recurrence") {
   const Session session("4");
   for (const std::size_t place :
        {std::size_t{7}, 200 * states + 1, (time_steps - 2) * states + 1}) {
-    for (const float value : {infinity, std::numeric_limits<float>::quiet_NaN()}) {
+    for (const float value : {infinity<float>, quiet_nan<float>}) {
       for (std::vector<float> Scan::*const which : {&Scan::x, &Scan::h, &Scan::d_y}) {
         Scan scan;
         (scan.*which)[place] = value;
@@ -155,7 +153,7 @@ TEST_CASE("an infinite coefficient or start leaves its state to the recurrence")
   const Session session;
   for (std::vector<float> Scan::*const which : {&Scan::a, &Scan::b, &Scan::h0}) {
     Scan scan;
-    (scan.*which)[2] = -infinity;
+    (scan.*which)[2] = -infinity<float>;
     check_both(2, session, scan);
   }
 }

@@ -54,6 +54,12 @@ inline constexpr uint64_t most_covered_in_words = 3 * 256 * 4;
 
 inline constexpr uint64_t many = (uint64_t{1} << 31) + 12345;
 
+// Rows that take a thread each, with more elements together.
+inline constexpr uint64_t many_rows = (uint64_t{1} << 29) + 77;
+inline constexpr uint64_t row_length = 5;
+inline constexpr uint64_t many_rows_covered = covered_of(many_rows);
+static_assert(many_rows * row_length > (uint64_t{1} << 31) && many_rows_covered < tail);
+
 // An array of `count` zeros on the device, but for the last elements: value(i) of each place i.
 template <class T, class Value>
 Buffer with_tail(const Session &session, uint64_t count, Value value, uint64_t length = tail) {
@@ -62,8 +68,8 @@ Buffer with_tail(const Session &session, uint64_t count, Value value, uint64_t l
     words[i] = static_cast<T>(value(i));
   }
   tl_storage *out = nullptr;
-  REQUIRE(fake_host::backend().transfer->upload(session.instance(), words.data(), dtype_of<T>,
-                                                dtype_of<T>, sizeof(T), count, 0, &out) == TL_OK);
+  REQUIRE(backend().transfer->upload(session.instance(), words.data(), dtype_of<T>, dtype_of<T>,
+                                     sizeof(T), count, 0, &out) == TL_OK);
   return {session, out, count, dtype_of<T>, sizeof(T)};
 }
 
@@ -74,8 +80,8 @@ void check_tail(const Session &session, tl_storage *out, uint64_t count, uint64_
                 uint64_t written, Value value) {
   const Buffer result(session, out, count, dtype_of<T>, sizeof(T));
   Sparse<T> words(count);
-  REQUIRE(fake_host::backend().transfer->download(session.instance(), result.operand(), dtype_of<T>,
-                                                  words.data()) == TL_OK);
+  REQUIRE(backend().transfer->download(session.instance(), result.operand(), dtype_of<T>,
+                                       words.data()) == TL_OK);
   uint64_t wrong = 0;
   for (uint64_t i = count - checked; i < count; ++i) {
     wrong += words[i] == static_cast<T>(value(i)) ? 0 : 1;

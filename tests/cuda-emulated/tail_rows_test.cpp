@@ -11,16 +11,8 @@
 
 namespace {
 
-const BackendVTable &backend() { return fake_host::backend(); }
-
-// Rows that take a thread each.
-constexpr uint64_t cols = 5;
-constexpr uint64_t rows = (uint64_t{1} << 29) + 12345;
-constexpr uint64_t rows_covered = covered_of(rows);
-static_assert(rows_covered < tail);
-
 // One score of each row is far above the others.
-double score(uint64_t i) { return i % cols == i / cols % 3 ? 1000 : 0; }
+double score(uint64_t i) { return i % row_length == i / row_length % 3 ? 1000 : 0; }
 double softmax_of_score(uint64_t i) { return score(i) / 1000; }
 
 }  // namespace
@@ -28,24 +20,30 @@ double softmax_of_score(uint64_t i) { return score(i) / 1000; }
 TEST_CASE("softmax: the last rows and columns of 2^31 and more elements") {
   const Session session("1", "3");
   const tl_normalization_table &table = *backend().normalization;
-  const Buffer x = with_tail<float>(session, rows * cols, score);
+  const Buffer x = with_tail<float>(session, many_rows * row_length, score);
   tl_storage *out = nullptr;
-  REQUIRE(table.softmax(session.instance(), x.operand(), rows, cols, 1, 0, &out) == TL_OK);
-  check_tail<float>(session, out, rows * cols, tail, rows_covered * cols, softmax_of_score);
-  const Buffer all_allowed = with_tail<float>(session, rows * cols, [](uint64_t) { return 1; });
-  REQUIRE(table.masked_softmax(session.instance(), x.operand(), all_allowed.operand(), rows, cols,
-                               0, &out) == TL_OK);
-  check_tail<float>(session, out, rows * cols, tail, rows_covered * cols, softmax_of_score);
+  REQUIRE(table.softmax(session.instance(), x.operand(), many_rows, row_length, 1, 0, &out) ==
+          TL_OK);
+  check_tail<float>(session, out, many_rows * row_length, tail, many_rows_covered * row_length,
+                    softmax_of_score);
+  const Buffer all_allowed =
+      with_tail<float>(session, many_rows * row_length, [](uint64_t) { return 1; });
+  REQUIRE(table.masked_softmax(session.instance(), x.operand(), all_allowed.operand(), many_rows,
+                               row_length, 0, &out) == TL_OK);
+  check_tail<float>(session, out, many_rows * row_length, tail, many_rows_covered * row_length,
+                    softmax_of_score);
   // As (cols, rows), of which only the last row is not 0.
-  REQUIRE(table.softmax(session.instance(), x.operand(), 1, cols, rows, 0, &out) == TL_OK);
-  check_tail<float>(session, out, rows * cols, rows_covered, rows_covered,
-                    [](uint64_t i) { return score(i) == 0 ? 1 / static_cast<double>(cols) : 1.0; });
+  REQUIRE(table.softmax(session.instance(), x.operand(), 1, row_length, many_rows, 0, &out) ==
+          TL_OK);
+  check_tail<float>(
+      session, out, many_rows * row_length, many_rows_covered, many_rows_covered,
+      [](uint64_t i) { return score(i) == 0 ? 1 / static_cast<double>(row_length) : 1.0; });
 }
 
 TEST_CASE("layer norm: the last rows of 2^31 and more elements") {
   const Session session("1", "3");
   const tl_normalization_table &table = *backend().normalization;
-  constexpr uint64_t pairs = rows * 2;  // rows of two columns
+  constexpr uint64_t pairs = many_rows * 2;  // rows of two columns
   // -d and d, whose mean is 0 and whose deviation is |d|.
   const auto deviation = [](uint64_t row) { return row % 3 == 0 ? -2.0 : 4.0; };
   const auto normalized_of = [&](uint64_t i) {
@@ -87,24 +85,24 @@ TEST_CASE("layer norm: the last rows of 2^31 and more elements") {
 
 TEST_CASE("distillation: the last rows of 2^31 and more elements") {
   const Session session("1", "3");
-  const Buffer x = with_tail<float>(session, rows * cols, score);
+  const Buffer x = with_tail<float>(session, many_rows * row_length, score);
   tl_storage *out = nullptr;
-  const Buffer teacher =
-      with_tail<float>(session, rows * cols, [](uint64_t i) { return score(i) == 0 ? 1000 : 0; });
+  const Buffer teacher = with_tail<float>(session, many_rows * row_length,
+                                          [](uint64_t i) { return score(i) == 0 ? 1000 : 0; });
   REQUIRE(backend().loss->loss(session.instance(), TL_LOSS_DISTILLATION_GRADIENT, x.operand(),
-                               teacher.operand(), rows, cols, 0, &out) == TL_OK);
-  constexpr uint64_t covered = covered_of(rows * cols);
-  check_tail<float>(session, out, rows * cols, covered, covered, [](uint64_t i) {
-    if (i < rows * cols - tail) return 0.0F;  // no scores in either
+                               teacher.operand(), many_rows, row_length, 0, &out) == TL_OK);
+  constexpr uint64_t covered = covered_of(many_rows * row_length);
+  check_tail<float>(session, out, many_rows * row_length, covered, covered, [](uint64_t i) {
+    if (i < many_rows * row_length - tail) return 0.0F;  // no scores in either
     const float difference = score(i) == 0 ? -0.25F : 1.0F;
-    return difference / static_cast<float>(rows);
+    return difference / static_cast<float>(many_rows);
   });
 }
 
 TEST_CASE("scans: the last states of 2^31 and more elements") {
   const Session session("1", "3");
   constexpr uint64_t time = 5;
-  constexpr uint64_t states = rows;
+  constexpr uint64_t states = many_rows;
   const Buffer a = with_tail<float>(session, states, [](uint64_t) { return 0.5; });
   const Buffer b = with_tail<float>(session, states, [](uint64_t j) { return numbered(j); });
   const Buffer h0 = with_tail<float>(session, states, [](uint64_t j) { return 32 * numbered(j); });
@@ -113,7 +111,7 @@ TEST_CASE("scans: the last states of 2^31 and more elements") {
   tl_storage *out = nullptr;
   REQUIRE(backend().scan->forward(session.instance(), TL_SCAN_CONSTANT, a.operand(), b.operand(),
                                   x.operand(), h0.operand(), time, states, 0, &out) == TL_OK);
-  check_tail<float>(session, out, time * states, rows_covered, rows_covered,
+  check_tail<float>(session, out, time * states, many_rows_covered, many_rows_covered,
                     [](uint64_t i) { return 2 * numbered(i % states); });
 
   tl_storage *gradients[4] = {};
@@ -121,12 +119,12 @@ TEST_CASE("scans: the last states of 2^31 and more elements") {
                                    x.operand(), h0.operand(), x.operand(), x.operand(), time,
                                    states, 0, gradients) == TL_OK);
   // g is 1 at the last step, halved at each before it; the h before the last step is 0.
-  check_tail<float>(session, gradients[0], states, rows_covered, rows_covered,
+  check_tail<float>(session, gradients[0], states, many_rows_covered, many_rows_covered,
                     [](uint64_t j) { return 32 * numbered(j) / 16; });
-  check_tail<float>(session, gradients[1], states, rows_covered, rows_covered,
+  check_tail<float>(session, gradients[1], states, many_rows_covered, many_rows_covered,
                     [](uint64_t) { return 1; });
-  check_tail<float>(session, gradients[2], time * states, rows_covered, rows_covered,
+  check_tail<float>(session, gradients[2], time * states, many_rows_covered, many_rows_covered,
                     [](uint64_t i) { return numbered(i % states); });
-  check_tail<float>(session, gradients[3], states, rows_covered, rows_covered,
+  check_tail<float>(session, gradients[3], states, many_rows_covered, many_rows_covered,
                     [](uint64_t) { return 1 / 32.0; });
 }

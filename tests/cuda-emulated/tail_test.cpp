@@ -5,14 +5,6 @@
 
 #include <vector>
 
-namespace {
-
-const BackendVTable &backend() { return fake_host::backend(); }
-
-const tl_scalars no_scalars = {sizeof(tl_scalars), {0, 0}};
-
-}  // namespace
-
 TEST_CASE_TEMPLATE("elementwise: the last of 2^31 and more elements", T, float, double) {
   const Session session("1", "3");
   const auto opposite = [](uint64_t i) { return -2 * numbered(i); };
@@ -60,27 +52,21 @@ TEST_CASE("view: parts of 2^31 and more elements are joined and cut at the right
 
 namespace {
 
-// Rows of five numbers, the last of which are what they are numbered.
-constexpr uint64_t rows = (uint64_t{1} << 29) + 77;
-constexpr uint64_t row_length = 5;
-constexpr uint64_t rows_covered = covered_of(rows);
-static_assert(rows * row_length > (uint64_t{1} << 31));
-
 double row_value(uint64_t row, uint64_t k) {
   return static_cast<double>((row % 1009 + 1) * (k * k % 7 + 1));
 }
 
 Buffer last_rows(const Session &session) {
-  Sparse<float> words(rows * row_length);
-  for (uint64_t row = rows - 2 * rows_covered; row < rows; ++row) {
+  Sparse<float> words(many_rows * row_length);
+  for (uint64_t row = many_rows - 2 * many_rows_covered; row < many_rows; ++row) {
     for (uint64_t k = 0; k < row_length; ++k) {
       words[row * row_length + k] = static_cast<float>(row_value(row, k));
     }
   }
   tl_storage *out = nullptr;
   REQUIRE(backend().transfer->upload(session.instance(), words.data(), TL_FLOAT32, TL_FLOAT32, 4,
-                                     rows * row_length, 0, &out) == TL_OK);
-  return {session, out, rows * row_length, TL_FLOAT32, 4};
+                                     many_rows * row_length, 0, &out) == TL_OK);
+  return {session, out, many_rows * row_length, TL_FLOAT32, 4};
 }
 
 }  // namespace
@@ -91,25 +77,26 @@ TEST_CASE("reduction: the last rows and columns of 2^31 and more elements") {
   const Buffer x = last_rows(session);
   tl_storage *out = nullptr;
   // The values of a row are 1, 2, 5, 3 and 3 times the first.
-  REQUIRE(table.reduce(session.instance(), TL_REDUCE_SUM, x.operand(), rows, row_length, 1, 0,
+  REQUIRE(table.reduce(session.instance(), TL_REDUCE_SUM, x.operand(), many_rows, row_length, 1, 0,
                        &out) == TL_OK);
-  check_tail<float>(session, out, rows, rows_covered, rows_covered,
+  check_tail<float>(session, out, many_rows, many_rows_covered, many_rows_covered,
                     [](uint64_t row) { return 14 * row_value(row, 0); });
-  REQUIRE(table.reduce(session.instance(), TL_REDUCE_MAX, x.operand(), rows, row_length, 1, 0,
+  REQUIRE(table.reduce(session.instance(), TL_REDUCE_MAX, x.operand(), many_rows, row_length, 1, 0,
                        &out) == TL_OK);
-  check_tail<float>(session, out, rows, rows_covered, rows_covered,
+  check_tail<float>(session, out, many_rows, many_rows_covered, many_rows_covered,
                     [](uint64_t row) { return 5 * row_value(row, 0); });
   // As (5, rows): each column's terms lie 2^29 elements apart, and only the last row is not 0.
-  REQUIRE(table.reduce(session.instance(), TL_REDUCE_SUM, x.operand(), 1, row_length, rows, 0,
+  REQUIRE(table.reduce(session.instance(), TL_REDUCE_SUM, x.operand(), 1, row_length, many_rows, 0,
                        &out) == TL_OK);
-  check_tail<float>(session, out, rows, rows_covered, rows_covered, [](uint64_t column) {
-    const uint64_t i = (row_length - 1) * rows + column;
-    return row_value(i / row_length, i % row_length);
-  });
-  REQUIRE(table.row_mask(session.instance(), TL_ROW_MASK_TOP_K, x.operand(), rows, row_length, 1, 0,
-                         &out) == TL_OK);
-  constexpr uint64_t covered = covered_of(rows * row_length);
-  check_tail<float>(session, out, rows * row_length, covered, covered,
+  check_tail<float>(session, out, many_rows, many_rows_covered, many_rows_covered,
+                    [](uint64_t column) {
+                      const uint64_t i = (row_length - 1) * many_rows + column;
+                      return row_value(i / row_length, i % row_length);
+                    });
+  REQUIRE(table.row_mask(session.instance(), TL_ROW_MASK_TOP_K, x.operand(), many_rows, row_length,
+                         1, 0, &out) == TL_OK);
+  constexpr uint64_t covered = covered_of(many_rows * row_length);
+  check_tail<float>(session, out, many_rows * row_length, covered, covered,
                     [](uint64_t i) { return i % row_length == 2 ? 1 : 0; });
 }
 
@@ -119,12 +106,13 @@ TEST_CASE("view: a row is broadcast to 2^31 and more elements") {
   tl_broadcast_params params{};
   params.struct_size = sizeof params;
   params.rank = 2;
-  params.dims[0] = rows;
+  params.dims[0] = many_rows;
   params.dims[1] = row_length;
   params.strides[1] = 1;
   tl_storage *out = nullptr;
   REQUIRE(backend().view->broadcast(session.instance(), row.operand(), &params, 0, &out) == TL_OK);
-  check_tail<float>(session, out, rows * row_length, tail, covered_in_words(rows * row_length, 4),
+  check_tail<float>(session, out, many_rows * row_length, tail,
+                    covered_in_words(many_rows * row_length, 4),
                     [](uint64_t i) { return i % row_length + 1; });
 }
 

@@ -8,8 +8,6 @@
 
 namespace {
 
-const BackendVTable &backend() { return fake_host::backend(); }
-
 // Sizes of a convolution or a pool along the last axis alone.
 template <class Params>
 Params along_last_axis(int64_t in, int64_t kernel, int64_t out) {
