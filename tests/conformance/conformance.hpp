@@ -21,6 +21,10 @@ namespace torchlean::conformance {
 
 using namespace torchlean::test;
 
+// What the C++ wrapper does not let through: lists whose lengths do not fit together.
+using List = std::vector<std::uint64_t>;
+inline tl_list raw(const List &values) { return {values.data(), values.size()}; }
+
 // ---- Values ------------------------------------------------------------------------------------
 
 template <class T>

@@ -156,7 +156,7 @@ void both_directions(const Form &form, const Add &add) {
     });
 }
 
-void add_values(Table &table, const Form &form) {
+void add_convolution_values(Table &table, const Form &form) {
   both_directions(form, [&](tl_operation operation, auto run) {
     const auto add = [&](Kind kind, const Layer &layer) {
       table.add(operation, kind, layer.text(),
@@ -203,7 +203,7 @@ void add_values(Table &table, const Form &form) {
   });
 }
 
-void add_special(Table &table, const Form &form) {
+void add_convolution_specials(Table &table, const Form &form) {
   both_directions(form, [&](tl_operation operation, auto run) {
     const auto add = [&](const char *name, const Layer &plain, auto spoil) {
       Layer layer = plain;
@@ -246,7 +246,7 @@ void add_special(Table &table, const Form &form) {
   });
 }
 
-void add_by_hand(Table &table) {
+void add_convolution_by_hand(Table &table) {
   table.add(TL_OP_conv, Kind::special, "by hand: no flip, padding in front, stride 2",
             []<class T>(Check &check) {
               const Layer layer{{{5, 3, 2, 1, 0}}};
@@ -282,10 +282,6 @@ void add_by_hand(Table &table) {
 }
 
 // ---- Wrong arguments ---------------------------------------------------------------------------
-
-using List = std::vector<std::uint64_t>;
-
-tl_list raw(const List &values) { return {values.data(), values.size()}; }
 
 void add_wrong_general(Table &table) {
   struct Lists {
@@ -374,11 +370,11 @@ void add_wrong_sample(Table &table, const Form &form) {
 
 void add_convolution(Table &table) {
   for (const Form &form : forms) {
-    add_values(table, form);
-    add_special(table, form);
+    add_convolution_values(table, form);
+    add_convolution_specials(table, form);
     if (!form.general) add_wrong_sample(table, form);
   }
-  add_by_hand(table);
+  add_convolution_by_hand(table);
   add_wrong_general(table);
 }
 

@@ -114,7 +114,7 @@ void add_lengths(Table &table, std::size_t which) {
               });
 }
 
-void add_special(Table &table, std::size_t which) {
+void add_fourier_specials(Table &table, std::size_t which) {
   const auto &[operation, call, function] = transforms[which];
   table.add(
       operation, Kind::special, "nothing over- or underflows on the way",
@@ -158,7 +158,7 @@ void add_special(Table &table, std::size_t which) {
   });
 }
 
-void add_wrong(Table &table, std::size_t which) {
+void add_wrong_fourier(Table &table, std::size_t which) {
   const auto &[operation, call, function] = transforms[which];
   const std::size_t count = 2 * operand_size(operation, 6);
   table.refuse_operands(operation, {count},
@@ -185,8 +185,8 @@ void add_wrong(Table &table, std::size_t which) {
 void add_fourier(Table &table) {
   for (std::size_t which = 0; which < 3; ++which) {
     add_lengths(table, which);
-    add_special(table, which);
-    add_wrong(table, which);
+    add_fourier_specials(table, which);
+    add_wrong_fourier(table, which);
   }
   table.add(TL_OP_rfft1d_packed, Kind::special, "by hand", []<class T>(Check &check) {
     check.either_zero(rfft1d_packed(check.input(std::vector<T>{3}), 1, 1), std::vector<T>{3, 0});

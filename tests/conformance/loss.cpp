@@ -86,7 +86,7 @@ Buffer loss_of(Check &check, tl_operation operation, const std::vector<T> &x,
                                           : distillation(a, b, 1, x.size());
 }
 
-void add_values(Table &table) {
+void add_loss_values(Table &table) {
   for (const auto &[rows, cols] : {std::pair<std::size_t, std::size_t>{1, 1},
                                    {1, 2},
                                    {7, 3},
@@ -124,7 +124,7 @@ void add_values(Table &table) {
             });
 }
 
-void add_special(Table &table) {
+void add_loss_specials(Table &table) {
   table.add(TL_OP_cross_entropy, Kind::special, "-Inf beside a finite maximum is absent",
             []<class T>(Check &check) {
               const T inf = Values<T>::inf;
@@ -183,7 +183,7 @@ void add_special(Table &table) {
             });
 }
 
-void add_wrong(Table &table) {
+void add_wrong_loss(Table &table) {
   table.refuse_operands(TL_OP_cross_entropy, {6, 6}, [](const Operands &x, tl_buffer **out) {
     return tl_cross_entropy(x[0], x[1], 2, 3, out);
   });
@@ -203,9 +203,9 @@ void add_wrong(Table &table) {
 }  // namespace
 
 void add_loss(Table &table) {
-  add_values(table);
-  add_special(table);
-  add_wrong(table);
+  add_loss_values(table);
+  add_loss_specials(table);
+  add_wrong_loss(table);
 }
 
 }  // namespace torchlean::conformance

@@ -199,7 +199,7 @@ void add_scaled(Table &table) {
     });
 }
 
-void add_wrong(Table &table) {
+void add_wrong_matmul(Table &table) {
   struct Dims {
     std::uint64_t batch = 1, m = 2, n = 3, p = 4;
     std::uint32_t a = 0, b = 0;
@@ -281,7 +281,7 @@ void add_dgemm(Table &table) {
 void add_matmul(Table &table) {
   add_bmm(table);
   add_scaled(table);
-  add_wrong(table);
+  add_wrong_matmul(table);
   add_dgemm(table);
 }
 

@@ -221,7 +221,7 @@ std::vector<T> sorts(std::size_t n) {
   return x;
 }
 
-void add_values(Table &table) {
+void add_pooling_values(Table &table) {
   add_pool(table, TL_OP_maxpool_fwd,
            [](Check &check, const Pool &pool, const auto &x, const auto &, double beta) {
              check_maximum(check, pool, x, beta);
@@ -251,7 +251,7 @@ void add_values(Table &table) {
 const Pool crowded[] = {
     {{{31, 3, 1, 1}}, 2}, {{{7, 3, 1, 1}, {6, 2, 2, 1}}, 3}, {{{4, 2}, {3, 2}, {5, 3, 1, 1}}, 1}};
 
-void add_special(Table &table) {
+void add_pooling_specials(Table &table) {
   table.add(TL_OP_maxpool_fwd, Kind::special, "ties, NaN, infinities, zeros",
             []<class T>(Check &check) {
               for (const Pool &pool : crowded)
@@ -315,18 +315,14 @@ void add_special(Table &table) {
 
 // ---- Wrong arguments ---------------------------------------------------------------------------
 
-using List = std::vector<std::uint64_t>;
-
 struct Lists {
   List in = {5}, kernel = {2}, stride = {1}, padding = {0};
   double beta = 1;
 };
 
-tl_list raw(const List &values) { return {values.data(), values.size()}; }
-
 using PoolCall = std::function<tl_status(const Operands &, const Lists &, tl_buffer **)>;
 
-void add_wrong(Table &table) {
+void add_wrong_pooling(Table &table) {
   const auto with = [](auto function) {
     return [=](const Lists &l, auto... rest) {
       return function(raw(l.in), raw(l.kernel), raw(l.stride), raw(l.padding), rest...);
@@ -405,9 +401,9 @@ void add_wrong(Table &table) {
 }  // namespace
 
 void add_pooling(Table &table) {
-  add_values(table);
-  add_special(table);
-  add_wrong(table);
+  add_pooling_values(table);
+  add_pooling_specials(table);
+  add_wrong_pooling(table);
 }
 
 }  // namespace torchlean::conformance

@@ -159,13 +159,13 @@ Scan<T> make_scan(bool varying, std::size_t time, std::size_t state, Sort sort) 
 const struct {
   bool varying;
   tl_operation forward, backward;
-} forms[] = {
+} scan_forms[] = {
     {false, TL_OP_selective_scan_diag_fwd, TL_OP_selective_scan_diag_bwd},
     {true, TL_OP_selective_scan_diag_var_fwd, TL_OP_selective_scan_diag_var_bwd},
 };
 
 void add_sequences(Table &table) {
-  for (const auto &[varying, forward, backward] : forms) {
+  for (const auto &[varying, forward, backward] : scan_forms) {
     const auto add = [&, varying = varying, forward = forward, backward = backward](
                          Kind kind, const char *name, std::size_t time, std::size_t state,
                          Sort sort) {
@@ -209,7 +209,7 @@ void add_sequences(Table &table) {
   }
 }
 
-void add_by_hand(Table &table) {
+void add_scan_by_hand(Table &table) {
   table.add(TL_OP_selective_scan_diag_fwd, Kind::special, "by hand, and products are rounded first",
             []<class T>(Check &check) {
               check.exact(call_forward<T>(check, {false, 3, 1, {2}, {3}, {1, 2, 4}, {5}, {}, {}}),
@@ -241,8 +241,8 @@ void add_by_hand(Table &table) {
       });
 }
 
-void add_wrong(Table &table) {
-  for (const auto &[varying, forward, backward] : forms) {
+void add_wrong_scan(Table &table) {
+  for (const auto &[varying, forward, backward] : scan_forms) {
     const std::uint64_t coefficients = varying ? 6 : 3;
     const auto fwd = varying ? &tl_selective_scan_diag_var_fwd : &tl_selective_scan_diag_fwd;
     const auto bwd = varying ? &tl_selective_scan_diag_var_bwd : &tl_selective_scan_diag_bwd;
@@ -273,8 +273,8 @@ void add_wrong(Table &table) {
 
 void add_scan(Table &table) {
   add_sequences(table);
-  add_by_hand(table);
-  add_wrong(table);
+  add_scan_by_hand(table);
+  add_wrong_scan(table);
 }
 
 }  // namespace torchlean::conformance
