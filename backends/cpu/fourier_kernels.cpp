@@ -17,7 +17,7 @@ namespace {
 // Constructors of its own: on Arm g++ gives those that it makes itself other instructions.
 template <class V>
 struct Complex {
-  HWY_INLINE Complex() {}
+  HWY_INLINE Complex() {}  // NOLINT(modernize-use-equals-default)
   HWY_INLINE Complex(V real, V imaginary) : re(real), im(imaginary) {}
   V re;
   V im;
