@@ -57,11 +57,7 @@ const BackendVTable vtable = {
 };
 
 tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
-  if (has_kernel(vtable, operation, dtype)) {
-    return TL_OK;
-  }
-  host->set_error("supports: " TL_CUDA_NAME " does not have this operation in this dtype");
-  return TL_UNSUPPORTED;
+  return supports_by_table(vtable, *host, operation, dtype);
 }
 
 }  // namespace
@@ -69,11 +65,7 @@ tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
 }  // namespace torchlean::cuda
 
 const BackendVTable *torchlean_backend_entry(const tl_host *host) {
-  if (host->abi_version != TL_ABI_VERSION || host->struct_size < sizeof(tl_host)) {
-    host->set_error(TL_CUDA_NAME
-                    ": core and backend are of different builds, and ABI 0 is not frozen");
-    return nullptr;
-  }
+  if (!torchlean::is_of_this_build(*host)) return nullptr;
   torchlean::cuda::host = host;
   return &torchlean::cuda::vtable;
 }

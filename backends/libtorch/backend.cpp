@@ -116,9 +116,7 @@ BackendVTable vtable = {
 };
 
 tl_status supports(tl_instance *, tl_operation operation, tl_dtype dtype) {
-  if (has_kernel(vtable, operation, dtype)) return TL_OK;
-  host->set_error("this backend does not have this operation for this dtype");
-  return TL_UNSUPPORTED;
+  return supports_by_table(vtable, *host, operation, dtype);
 }
 
 // "LibTorch 2.15.0" of the library that was opened, which need not be the one built against. ATen's
@@ -135,10 +133,7 @@ std::string library_name() {
 
 extern "C" const BackendVTable *torchlean_backend_entry(const tl_host *host) {
   using namespace torchlean::libtorch;
-  if (host->abi_version != TL_ABI_VERSION || host->struct_size < sizeof(tl_host)) {
-    host->set_error("libtorch: core and backend are of different builds, and ABI 0 is not frozen");
-    return nullptr;
-  }
+  if (!torchlean::is_of_this_build(*host)) return nullptr;
   torchlean::libtorch::host = host;
   try {
     WarningsToLog warnings;

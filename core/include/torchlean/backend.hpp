@@ -109,8 +109,7 @@ constexpr bool admits(tl_operation operation, tl_dtype dtype) {
   }
 }
 
-// What `supports` answers in a backend whose kernels know every enumerator of their entry and every
-// dtype of its operations: whether the table has the entry that the operation's row names.
+// Whether the table has the entry that the operation's row names, and the row admits the dtype.
 inline bool has_kernel(const BackendVTable &vtable, tl_operation operation, tl_dtype dtype) {
   switch (operation) {
 #define TL_OPERATION(name, family, entry, ...) \
@@ -120,6 +119,23 @@ inline bool has_kernel(const BackendVTable &vtable, tl_operation operation, tl_d
 #undef TL_OPERATION
     default: return false;
   }
+}
+
+// `supports` of a backend whose kernels know every enumerator of their entry and every dtype of its
+// operations.
+inline tl_status supports_by_table(const BackendVTable &vtable, const tl_host &host,
+                                   tl_operation operation, tl_dtype dtype) {
+  if (has_kernel(vtable, operation, dtype)) return TL_OK;
+  host.set_error("this backend does not have this operation for this dtype");
+  return TL_UNSUPPORTED;
+}
+
+// What an entry point asks first: whether the core is of the backend's build, as ABI 0 demands.
+// If not, the host has the reason, and the entry point returns NULL.
+inline bool is_of_this_build(const tl_host &host) {
+  if (host.abi_version == TL_ABI_VERSION && host.struct_size >= sizeof(tl_host)) return true;
+  host.set_error("core and backend are of different builds, and ABI 0 is not frozen");
+  return false;
 }
 
 // ---- Errors -------------------------------------------------------------------------------------
