@@ -1,12 +1,12 @@
 // Complex Fourier transforms of any length: tables made once, and the order of passes.
 #include "fourier_plan.hpp"
 
+#include "../host/root_of_unity.hpp"
 #include "threads.hpp"
 
-#include <cmath>
+#include <complex>
 #include <list>
 #include <mutex>
-#include <numbers>
 
 namespace torchlean::cpu {
 namespace {
@@ -16,23 +16,6 @@ constexpr int64_t largest_prime = FourierKernels<float>::largest_radix;
 // Tables are computed wider than they are kept.
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == sizeof(float), double, long double>;
-
-// exp(-2 pi i k/n) for k < n <= 2^33. Folding k/n to the first eighth of a turn is exact.
-template <class W>
-std::pair<W, W> root_of_unity(uint64_t k, uint64_t n) {
-  uint64_t angle = 8 * k;  // in units of 1/(8 n) turn
-  const bool below = angle > 4 * n;
-  if (below) angle = 8 * n - angle;
-  const bool left = angle > 2 * n;
-  if (left) angle = 4 * n - angle;
-  const bool steep = angle > n;
-  if (steep) angle = 2 * n - angle;
-  const W radians = std::numbers::pi_v<W> * static_cast<W>(angle) / static_cast<W>(4 * n);
-  W cosine = std::cos(radians);
-  W sine = std::sin(radians);
-  if (steep) std::swap(cosine, sine);
-  return {left ? -cosine : cosine, below ? sine : -sine};
-}
 
 // What is left of n without its small prime factors.
 int64_t without_small_primes(int64_t n) {
@@ -91,16 +74,16 @@ Numbers<T> roots_of_unity(int64_t n, int64_t count) {
   // k = high * step + low: two short tables, and one product for each root.
   int64_t step = 1;
   while (step * step < count) step *= 2;
-  std::vector<std::pair<W, W>> low;
+  std::vector<std::complex<W>> low;
   for (int64_t k = 0; k < std::min(step, n); ++k)
     low.push_back(root_of_unity<W>(static_cast<uint64_t>(k), static_cast<uint64_t>(n)));
-  std::pair<W, W> high;
+  std::complex<W> high;
   for (int64_t k = 0; k < count; ++k) {
     if (k % step == 0) high = root_of_unity<W>(static_cast<uint64_t>(k), static_cast<uint64_t>(n));
-    const auto [c, s] = low[static_cast<size_t>(k % step)];
+    const std::complex<W> &by = low[static_cast<size_t>(k % step)];
     const auto at = static_cast<size_t>(k);
-    roots.re[at] = static_cast<T>(high.first * c - high.second * s);
-    roots.im[at] = static_cast<T>(high.first * s + high.second * c);
+    roots.re[at] = static_cast<T>(high.real() * by.real() - high.imag() * by.imag());
+    roots.im[at] = static_cast<T>(high.real() * by.imag() + high.imag() * by.real());
   }
   return roots;
 }

@@ -3,35 +3,23 @@
 // not have. For backends that check others: accuracy before speed.
 #pragma once
 
+#include "root_of_unity.hpp"
+
 #include <array>
 #include <bit>
-#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <memory>
-#include <numbers>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace torchlean::wide_fourier {
 
-// exp(-2 pi i k/n) for k <= n <= 2^33. Folding k/n to the first eighth of a turn is exact.
+// exp(-2 pi i k/n), rounded once.
 template <class W>
-std::complex<W> root_of_unity(uint64_t k, uint64_t n) {
-  uint64_t angle = 8 * k;  // in units of 1/(8 n) turn
-  const bool below = angle > 4 * n;
-  if (below) angle = 8 * n - angle;
-  const bool left = angle > 2 * n;
-  if (left) angle = 4 * n - angle;
-  const bool steep = angle > n;
-  if (steep) angle = 2 * n - angle;
-  const long double radians = std::numbers::pi_v<long double> * static_cast<long double>(angle) /
-                              static_cast<long double>(4 * n);
-  auto cosine = static_cast<W>(std::cos(radians));
-  auto sine = static_cast<W>(std::sin(radians));
-  if (steep) std::swap(cosine, sine);
-  return {left ? -cosine : cosine, below ? sine : -sine};
+std::complex<W> root(uint64_t k, uint64_t n) {
+  return std::complex<W>(root_of_unity<long double>(k, n));
 }
 
 // -k modulo n, of k < n.
@@ -51,7 +39,7 @@ class Transform {
   using Complex = std::complex<W>;
 
   explicit Transform(uint64_t n) : n_(n), roots_(n) {
-    for (uint64_t k = 0; k < n; ++k) roots_[k] = root_of_unity<W>(k, n);
+    for (uint64_t k = 0; k < n; ++k) roots_[k] = root<W>(k, n);
     uint64_t rest = n;
     while (rest > 1 && smallest_prime_factor(rest) <= largest_summed)
       rest /= smallest_prime_factor(rest);
@@ -103,7 +91,7 @@ struct Transform<W>::Convolution {
   explicit Convolution(uint64_t n) : length(std::bit_ceil(2 * n - 1)), transform(length), chirp(n) {
     std::vector<Complex> kernel(length);
     for (uint64_t k = 0; k < n; ++k) {
-      chirp[k] = root_of_unity<W>(k * k % (2 * n), 2 * n);
+      chirp[k] = root<W>(k * k % (2 * n), 2 * n);
       kernel[k] = kernel[negative(k, length)] = std::conj(chirp[k]);
     }
     spectrum = transform(kernel);

@@ -26,7 +26,7 @@ struct AdamScalars {
 
 // The tensor of an operand of the same dtype and size as the parameters.
 at::Tensor alike(const char *argument, const tl_operand *operand, const tl_operand *parameters) {
-  const at::Tensor tensor = native_tensor(argument, operand);
+  at::Tensor tensor = native_tensor(argument, operand);
   expect_member(argument, "dtype", operand->dtype, parameters->dtype);
   expect_member(argument, "count", operand->count, parameters->count);
   return tensor;
