@@ -1,11 +1,13 @@
-// The libtorch backend through runtime.h beside direct ATen calls, as ratios of times.
+// A backend through runtime.h beside direct ATen calls, as ratios of times.
 //
 // Both take turns, in samples of some milliseconds; of each the fastest counts, since other
 // programs on the machine only add time. Operands lie elsewhere in each turn: by where blocks lie a
-// time changes by several percent. ATen computes in this process, where it shares the backend's
-// host memory, and in a second one, where it has its own as in any other program.
+// time changes by several percent. ATen computes in this process, where it shares the host memory
+// of the libtorch backend, and in a second one, where it has its own as in any other program.
 //
-//   libtorch_ratio [TURNS [THREADS]]        default: 25 turns, as many threads as ATen takes
+//   libtorch_ratio [TURNS [THREADS [BACKEND]]]
+//
+// default: 25 turns, as many threads as ATen takes, the libtorch backend
 #include <torchlean/runtime.h>
 
 #include <ATen/Parallel.h>
@@ -258,7 +260,7 @@ int main(int count, char **arguments) {
   const SecondProcess second(threads);
   use_threads(threads);
   tl_backend *backend = nullptr;
-  require(tl_backend_open(LIBTORCH_BACKEND, "cpu", &backend));
+  require(tl_backend_open(count > 3 ? arguments[3] : LIBTORCH_BACKEND, "cpu", &backend));
   tl_set_thread_backend(backend);
   require(tl_set_num_threads(static_cast<uint32_t>(threads)));
   std::printf("%d threads, %s, the fastest of %d turns\n", threads,
