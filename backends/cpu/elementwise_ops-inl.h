@@ -20,14 +20,16 @@ HWY_INLINE hn::Vec<D> number(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
 }
 
-// The other operand where one is NaN.
+// The other operand where one is NaN. (The instruction on x86 gives b then.)
 template <class V>
 HWY_INLINE V maximum(V a, V b) {
-  return hn::IfThenElse(hn::Or(hn::IsNaN(b), hn::Gt(a, b)), a, b);
+  const V larger = HWY_ARCH_X86 ? hn::Max(a, b) : hn::IfThenElse(hn::Gt(a, b), a, b);
+  return hn::IfThenElse(hn::IsNaN(b), a, larger);
 }
 template <class V>
 HWY_INLINE V minimum(V a, V b) {
-  return hn::IfThenElse(hn::Or(hn::IsNaN(b), hn::Lt(a, b)), a, b);
+  const V smaller = HWY_ARCH_X86 ? hn::Min(a, b) : hn::IfThenElse(hn::Lt(a, b), a, b);
+  return hn::IfThenElse(hn::IsNaN(b), a, smaller);
 }
 
 // gelu(x) = x/2 * (1 + tanh(s * (x + c*x^3)))

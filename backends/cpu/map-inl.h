@@ -31,11 +31,13 @@ void map_loop(const MapArguments<T> &arguments, uint64_t begin, uint64_t end) {
     const bool is_whole = end - i >= lanes;
     Vec<T> x[Op::operands];
     Vec<T> y[Op::results];
+#pragma GCC unroll 4  // else the vectors go through memory
     for (int k = 0; k < Op::operands; ++k) {
       const T *const from = given.in[k] + i;
       x[k] = is_whole ? hn::LoadU(d, from) : load_first(d, from, end - i);
     }
     Op::apply(d, given.scalar.data(), x, y);
+#pragma GCC unroll 4
     for (int k = 0; k < Op::results; ++k) {
       T *const to = given.out[k] + i;
       if (!is_whole) {
