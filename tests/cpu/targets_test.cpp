@@ -3,6 +3,7 @@
 #include "every_target.hpp"
 #include "support/oracle.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -44,9 +45,10 @@ std::vector<T> values(size_t count, uint64_t seed) {
 // The bits; every NaN counts alike.
 template <class T>
 std::vector<Bits<T>> bits_of(const std::vector<T> &values) {
-  std::vector<Bits<T>> bits;
-  for (const T value : values)
-    bits.push_back(std::isnan(value) ? ~Bits<T>(0) : std::bit_cast<Bits<T>>(value));
+  std::vector<Bits<T>> bits(values.size());
+  std::transform(values.begin(), values.end(), bits.begin(), [](T value) {
+    return std::isnan(value) ? ~Bits<T>(0) : std::bit_cast<Bits<T>>(value);
+  });
   return bits;
 }
 

@@ -20,7 +20,7 @@ class Number {
   }
   Number(const Number &other) : Number() { mpfr_set(value_, other.value_, MPFR_RNDN); }
   Number &operator=(const Number &other) {
-    mpfr_set(value_, other.value_, MPFR_RNDN);
+    if (this != &other) mpfr_set(value_, other.value_, MPFR_RNDN);
     return *this;
   }
 
