@@ -74,7 +74,7 @@ struct Correlation {
   }
 };
 
-// Four ways, for one phase of the targets. The first three have zeros in the padding, which must
+// Five ways, for one phase of the targets. All but the last have zeros in the padding, which must
 // not meet what is not finite in the kernel.
 //
 // As matrix products whose right operand is packed: good where a group has many target channels.
@@ -89,6 +89,10 @@ bool correlate_by_bands(const Correlation<T> &at, const Phases &phase);
 // As sums of weighted lines: good for one or two target channels.
 template <class T>
 void correlate_by_lines(const Correlation<T> &at, const Phases &phase);
+
+// The same with a group in each lane. Does nothing where the other way is better, and says so.
+template <class T>
+bool correlate_by_group_lanes(const Correlation<T> &at, const Phases &phase);
 
 // The same, tap by tap, without padding.
 template <class T>

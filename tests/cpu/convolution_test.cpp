@@ -66,6 +66,11 @@ std::vector<ConvolutionShape> shapes() {
   add({1, 2, 2, 2}, {{3, 3, 1, 1, 1}, {9, 3, 1, 1, 1}});
   add({1, 2, 2, 2}, {{20, 3, 2, 2, 2, 2}, {70, 3, 1, 1, 1}});
   add({1, 30, 1, 1}, {{3, 2, 1, 1, 1}, {9, 3, 1, 1, 1}, {5, 3, 3, 1, 1}});
+  // The same of many groups, a group in each lane.
+  add({2, 19, 19, 19}, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}});
+  add({2, 34, 68, 34}, {{6, 2, 1, 0, 1}, {14, 7, 1, 5, 2}});
+  add({3, 60, 20, 20}, {{5, 3, 2, 2, 0, 2}, {29, 5, 2, 1, 2}});
+  add({1, 40, 40, 40}, {{3, 2, 2, 1, 0}, {4, 3, 1, 2, 2, 2}, {9, 3, 2, 1, 1}});
   return all;
 }
 
@@ -171,8 +176,8 @@ TEST_CASE_TEMPLATE("convolutions have the same bits on one to four threads", T, 
 TEST_CASE_TEMPLATE("an infinite weight does not meet the padding", T, float, double) {
   std::mt19937_64 random(3);
   // The last one has more weights than results.
-  for (const Channels &channels :
-       {Channels{1, 2, 5, 1}, Channels{2, 2, 2, 2}, Channels{1, 40, 30, 1}})
+  for (const Channels &channels : {Channels{1, 2, 5, 1}, Channels{2, 2, 2, 2},
+                                   Channels{1, 20, 20, 20}, Channels{1, 40, 30, 1}})
     for (const int64_t stride : {1, 2}) {
       const Axis axis = {5, 3, stride, 1, 1};
       const ConvolutionShape shape = shape_of(TL_CONVOLUTION, channels, {axis, axis});
