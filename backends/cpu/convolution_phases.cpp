@@ -12,9 +12,17 @@ WindowGrid merged(const WindowGrid &windows) {
     return axis.size[Side::tap] == 1 && axis.stride == 1 && axis.padding == 0 &&
            axis.size[Side::window] == axis.size[Side::position];
   };
+  const auto is_single = [](const WindowAxis &axis) {
+    return axis.padding == 0 && std::all_of(axis.size.index.begin(), axis.size.index.end(),
+                                            [](int64_t size) { return size == 1; });
+  };
   for (size_t i = 2; i-- > 0 && is_plain(axes[2]) && is_plain(axes[i]);)
     for (const Side side : {Side::window, Side::position})
       axes[2].size[side] *= std::exchange(axes[i].size[side], 1);
+  // Nor does memory know where axes of one place are: lines are better long.
+  for (WindowAxis &axis : axes)
+    if (is_single(axis)) axis.stride = 1;
+  std::stable_partition(axes.begin(), axes.end(), is_single);
   return WindowGrid(axes);
 }
 

@@ -7,7 +7,8 @@
 
 namespace torchlean::cpu {
 
-// Axes without a kernel join the last one, as far as it has none, too.
+// Axes without a kernel join the last one, as far as it has none, too. Axes of one place come
+// first.
 WindowGrid merged(const WindowGrid &windows);
 
 struct AxisTap {
