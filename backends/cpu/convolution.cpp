@@ -50,8 +50,8 @@ void correlate(const Correlation<T> &at, const Phases &phase, bool with_padding)
 template <class T>
 void correlate(const Correlation<T> &at) {
   const auto phases = at.to == Side::window ? &phases_of_windows : &phases_of_positions;
-  const std::vector<Phase> axes[] = {phases(at.windows[0]), phases(at.windows[1]),
-                                     phases(at.windows[2])};
+  const AxisPhases axes = {phases(at.windows[0]), phases(at.windows[1]), phases(at.windows[2])};
+  if (at.targets.count > 2 && correlate_by_channel_lanes(at, axes)) return;
   const auto each = [&](bool with_padding) {
     for (const Phase &a : axes[0])
       for (const Phase &b : axes[1])

@@ -74,6 +74,11 @@ struct Correlation {
   }
 };
 
+// With a target channel in each lane and without padding, for all phases of the targets. Does
+// nothing where other ways are better, and says so.
+template <class T>
+bool correlate_by_channel_lanes(const Correlation<T> &at, const AxisPhases &axes);
+
 // Five ways, for one phase of the targets. All but the last have zeros in the padding, which must
 // not meet what is not finite in the kernel.
 //

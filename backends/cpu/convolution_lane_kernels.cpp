@@ -86,9 +86,69 @@ void weigh(const WeighedLanes<T> &work) {
   }
 }
 
+// Tiles that leave registers for a row of weights and a value of x.
+#if HWY_TARGET == HWY_AVX3
+constexpr int64_t tile_places = 8;
+#else
+constexpr int64_t tile_places = 4;
+#endif
+constexpr int64_t tile_vectors = 3;
+
+template <class T, int places, int vectors>
+void multiply(const LaneProducts<T> &work) {
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  Vec<T> sum[places][vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < places; ++i)
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v)
+      sum[i][v] = hn::LoadU(d, work.y + i * work.y_step + v * lanes);
+  const int64_t depth = work.depth;
+  const int64_t step = work.weights_step;
+  for (int64_t t = 0; t < work.term_count; ++t) {
+    const T *left[places];
+#pragma GCC unroll 8
+    for (int i = 0; i < places; ++i) left[i] = work.x + i * work.x_step + work.terms[t].from;
+    const T *weights = work.weights + work.terms[t].weights;
+    for (int64_t k = 0; k < depth; ++k, weights += step) {
+      Vec<T> right[vectors];
+#pragma GCC unroll 3
+      for (int v = 0; v < vectors; ++v) right[v] = hn::LoadU(d, weights + v * lanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < places; ++i) {
+        const Vec<T> factor = hn::Set(d, left[i][k]);
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; ++v) sum[i][v] = hn::MulAdd(factor, right[v], sum[i][v]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < places; ++i)
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; ++v)
+      hn::StoreU(sum[i][v], d, work.y + i * work.y_step + v * lanes);
+}
+
+template <class T, int places>
+constexpr void add_products(LaneKernels<T> &kernels) {
+  if constexpr (places > 0) {
+    kernels.multiply[places - 1][0] = multiply<T, places, 1>;
+    kernels.multiply[places - 1][1] = multiply<T, places, 2>;
+    kernels.multiply[places - 1][2] = multiply<T, places, 3>;
+    add_products<T, places - 1>(kernels);
+  }
+}
+
 template <class T>
 constexpr LaneKernels<T> make_kernels() {
-  return {static_cast<int64_t>(hn::MaxLanes(Lanes<T>())), transpose<T>, weigh<T>};
+  LaneKernels<T> kernels{};
+  kernels.lanes = hn::MaxLanes(Lanes<T>());
+  kernels.places = tile_places;
+  add_products<T, tile_places>(kernels);
+  kernels.transpose = transpose<T>;
+  kernels.weigh = weigh<T>;
+  return kernels;
 }
 
 constexpr LaneKernels<float> float_kernels = make_kernels<float>();

@@ -26,9 +26,36 @@ struct WeighedLanes {
   int64_t count;
 };
 
+// y[i * y_step + j] += the sum over all terms and k < depth of x[i * x_step + term.from + k] *
+// weights[term.weights + k * weights_step + j], term after term.
+template <class T>
+struct LaneProducts {
+  struct Term {
+    int64_t from;
+    int64_t weights;
+  };
+
+  const T *x;
+  int64_t x_step;
+  const T *weights;
+  int64_t weights_step;
+  const Term *terms;
+  int64_t term_count;
+  int64_t depth;
+  T *y;
+  int64_t y_step;
+};
+
 template <class T>
 struct LaneKernels {
+  static constexpr int64_t most_places = 8;
+  static constexpr int64_t most_vectors = 3;
+
   int64_t lanes;
+  int64_t places;  // that are multiplied together at most
+
+  // multiply[places - 1][vectors - 1]
+  void (*multiply[most_places][most_vectors])(const LaneProducts<T> &);
 
   // to[i * to_stride + j] = from[j * from_stride + i] for i < rows, j < cols.
   void (*transpose)(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t rows,

@@ -37,6 +37,7 @@ struct Phase {
 };
 
 using Phases = std::array<const Phase *, 3>;
+using AxisPhases = std::array<std::vector<Phase>, 3>;
 
 // Every window in one go.
 std::vector<Phase> phases_of_windows(const WindowAxis &axis);

@@ -57,9 +57,16 @@ std::vector<ConvolutionShape> shapes() {
   add({1, 2, 4, 1}, {{50, 3, 2, 1, 1}, {1, 1, 3}});
   // Many, by products: short lines in several samples, lines of a block and more.
   add({3, 5, 70, 1}, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}});
-  add({2, 34, 40, 2}, {{5, 3, 2, 1, 1}, {6, 2, 2, 1, 0}});
+  add({2, 14, 40, 2}, {{5, 3, 2, 1, 1}, {6, 2, 2, 1, 0}});
   add({2, 3, 100, 1}, {{1, 1}, {300, 1}});
   add({1, 2, 33, 1}, {{4, 3, 1, 1, 1}, {4, 2, 1, 1, 0}, {4, 3, 1, 2, 2, 2}});
+  // Many with much padding, a target channel in each lane: in several blocks of source channels,
+  // several panels, and several pieces of a line or of all samples.
+  add({9, 8, 16, 1}, {{7, 3, 1, 1, 1}, {7, 3, 1, 1, 1}});
+  add({1, 131, 62, 1}, {{3, 3, 1, 1, 1}, {4, 3, 1, 2, 0}});
+  add({1, 32, 60, 2}, {{4, 3, 2, 1, 1}, {21, 5, 2, 2, 2}});
+  add({2, 30, 44, 1}, {{3, 2, 2, 1, 0}, {4, 3, 1, 2, 2, 2}, {9, 4, 3, 3, 1}});
+  add({1, 12, 15, 1}, {{1, 1}, {1, 3, 1, 1, 1}});
   // One or two in each group, by lines.
   add({2, 3, 3, 3}, {wide, wide});
   add({1, 2, 4, 2}, {{40, 7, 2, 3, 3}, {33, 7, 2, 3, 3}});
@@ -177,8 +184,9 @@ TEST_CASE_TEMPLATE("convolutions have the same bits on one to four threads", T, 
 TEST_CASE_TEMPLATE("an infinite weight does not meet the padding", T, float, double) {
   std::mt19937_64 random(3);
   // The last one has more weights than results.
-  for (const Channels &channels : {Channels{1, 2, 5, 1}, Channels{2, 2, 2, 2},
-                                   Channels{1, 20, 20, 20}, Channels{1, 40, 30, 1}})
+  for (const Channels &channels :
+       {Channels{1, 2, 5, 1}, Channels{2, 2, 2, 2}, Channels{1, 20, 20, 20}, Channels{1, 16, 16, 1},
+        Channels{1, 40, 30, 1}})
     for (const int64_t stride : {1, 2}) {
       const Axis axis = {5, 3, stride, 1, 1};
       const ConvolutionShape shape = shape_of(TL_CONVOLUTION, channels, {axis, axis});
