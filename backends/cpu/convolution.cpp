@@ -36,13 +36,10 @@ void correlate(const Correlation<T> &at, const Phases &phase, bool with_padding)
   const bool is_empty =
       at.sources.count == 0 ||
       std::any_of(phase.begin(), phase.end(), [](const Phase *axis) { return axis->taps.empty(); });
-  if (is_empty || !with_padding) {
-    correlate_by_taps(at, phase);
-  } else if (at.targets.count <= 2) {
-    if (!correlate_by_group_lanes(at, phase)) correlate_by_lines(at, phase);
-  } else if (!correlate_by_bands(at, phase)) {
-    correlate_by_products(at, phase);
-  }
+  if (is_empty || !with_padding) return correlate_by_taps(at, phase);
+  if (correlate_by_group_lanes(at, phase)) return;
+  if (at.targets.count <= 2) return correlate_by_lines(at, phase);
+  if (!correlate_by_bands(at, phase)) correlate_by_products(at, phase);
 }
 
 // Zeros in the padding times a weight that is not finite are NaN. Whether there are such weights is

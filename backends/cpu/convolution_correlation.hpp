@@ -95,7 +95,8 @@ bool correlate_by_bands(const Correlation<T> &at, const Phases &phase);
 template <class T>
 void correlate_by_lines(const Correlation<T> &at, const Phases &phase);
 
-// The same with a group in each lane. Does nothing where the other way is better, and says so.
+// With a group of a sample in each lane: good for few target channels and short lines. Does nothing
+// where other ways are better, and says so.
 template <class T>
 bool correlate_by_group_lanes(const Correlation<T> &at, const Phases &phase);
 

@@ -1,9 +1,10 @@
-// Convolutions of many groups with one or two target channels, a group in each lane: good where
+// Convolutions of groups with few target channels, a group of a sample in each lane: good where
 // lines are short, since no lane is lost at their ends.
 #include "convolution_correlation.hpp"
 #include "convolution_lane_kernels.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace torchlean::cpu {
 namespace {
@@ -21,55 +22,108 @@ class GroupLanes {
         plane_(phase[1]->source_size * row_),
         channel_(phase[0]->source_size * plane_),
         places_(phase[0]->count * phase[1]->count * phase[2]->count),
-        blocks_((at.groups + lanes_ - 1) / lanes_),
+        blocks_((at.batch * at.groups + lanes_ - 1) / lanes_),
+        period_(std::min(blocks_, at.groups / std::gcd(at.groups, lanes_))),
         weights_(at.instance, 0),
         starts_(at.instance, 0) {}
+
+  // Baseline code has one lane.
+  bool is_worth() const {
+    return lanes_ > 1 && (at_.targets.count <= 2 ? beats_lines() : beats_products());
+  }
+
+  void run() {
+    weights_ = zeros(period_ * at_.targets.count * weight_rows() * lanes_);
+    starts_ = zeros(period_ * at_.targets.count * lanes_);
+    for (const AxisTap &tap : phase_[2]->taps) cols_.push_back((before_ + tap.offset) * lanes_);
+    begins_.push_back(0);
+    for (int64_t i = 0; i < phase_[0]->count; ++i)
+      for (int64_t j = 0; j < phase_[1]->count; ++j) add_line(i, j);
+    const int64_t kernel_size = at_.targets.count * weight_rows();
+    each_task(at_.instance, period_, lanes_ * kernel_size, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; ++block) gather_weights(block);
+    });
+    const int64_t lines = phase_[0]->count * phase_[1]->count;
+    const int64_t threads = at_.instance.threads.load(std::memory_order_relaxed);
+    if (threads == 1 || blocks_ >= 2 * threads) {
+      each_task(at_.instance, blocks_, places_ * lanes_ * kernel_size,
+                [&](int64_t begin, int64_t end) {
+                  Result<T> turned = turned_channel();
+                  Result<T> x = zeros(at_.sources.count * channel_);
+                  Sums sums(*this, lines);
+                  for (int64_t block = begin; block < end; ++block) {
+                    for (int64_t c = 0; c < at_.sources.count; ++c)
+                      turn(block, c, turned.begin(), x.begin());
+                    sum(block, 0, lines, x.begin(), sums);
+                  }
+                });
+      return;
+    }
+    // All threads share a block.
+    const int64_t strips = std::min(lines, 4 * threads);
+    Result<T> x = zeros(at_.sources.count * channel_);
+    for (int64_t block = 0; block < blocks_; ++block) {
+      each_task(at_.instance, at_.sources.count, at_.source_size() * lanes_,
+                [&](int64_t begin, int64_t end) {
+                  Result<T> turned = turned_channel();
+                  for (int64_t c = begin; c < end; ++c) turn(block, c, turned.begin(), x.begin());
+                });
+      each_task(at_.instance, strips, places_ * lanes_ * kernel_size / strips,
+                [&](int64_t begin, int64_t end) {
+                  Sums sums(*this, (lines + strips - 1) / strips);
+                  for (int64_t i = begin; i < end; ++i)
+                    sum(block, i * lines / strips, (i + 1) * lines / strips, x.begin(), sums);
+                });
+    }
+  }
+
+ private:
+  // What a block reads, in cache lines where those are its vectors.
+  int64_t read_places() const { return at_.sources.count * channel_ / lanes_; }
 
   // By lines, a line takes as long as two vectors more than it has, and twice that where places lie
   // apart. Here a place takes 1.7 times its share of a vector, what turning costs included, and
   // lanes without a group are lost (3 x 3, 14 to 224 places a line, Zen 4).
-  bool is_worth() const {
-    constexpr int64_t most_bytes = 4 << 20;
+  bool beats_lines() const {
+    constexpr int64_t most_places = 1 << 16;
     const int64_t count = phase_[2]->count;
     const int64_t vectors = (count + lanes_ - 1) / lanes_ + 2;
     const auto by_lines = static_cast<double>((phase_[2]->source_step == 1 ? 1 : 2) * vectors);
     const auto by_lanes = 1.7 * static_cast<double>(count * blocks_);
-    return lanes_ > 1 && by_lanes <= by_lines * static_cast<double>(at_.groups) &&
-           at_.sources.count * channel_ * static_cast<int64_t>(sizeof(T)) <= most_bytes;
+    return read_places() <= most_places &&
+           by_lanes <= by_lines * static_cast<double>(at_.batch * at_.groups);
   }
 
-  void run() {
-    weights_ = zeros(blocks_ * at_.targets.count * weight_rows() * lanes_);
-    starts_ = zeros(blocks_ * at_.targets.count * lanes_);
-    for (const AxisTap &tap : phase_[2]->taps) cols_.push_back((before_ + tap.offset) * lanes_);
-    for (int64_t i = 0; i < phase_[0]->count; ++i)
-      for (int64_t j = 0; j < phase_[1]->count; ++j) add_line(i, j);
-    const int64_t kernel_size = at_.targets.count * weight_rows();
-    each_task(at_.instance, blocks_, lanes_ * kernel_size, [&](int64_t begin, int64_t end) {
-      for (int64_t block = begin; block < end; ++block) gather_weights(block);
-    });
-    each_task(at_.instance, blocks_ * at_.batch, places_ * lanes_ * kernel_size,
-              [&](int64_t begin, int64_t end) {
-                Work work(*this);
-                for (int64_t task = begin; task < end; ++task)
-                  convolve(task / blocks_, task % blocks_, work);
-              });
+  // By bands or packed products, some six places are lost at the end of a line; here a product
+  // takes 15 % longer, if what is read stays in a second-level cache. The sums have another order
+  // there, so that lanes are counted in cache lines: bits must not hang on the target (3 x 3 and 5
+  // x 5, 3 to 8 channels, 7 to 56 places a line, Zen 4).
+  bool beats_products() const {
+    constexpr int64_t most_targets = 8;
+    constexpr int64_t most_places = 1 << 14;
+    constexpr int64_t line = 64 / sizeof(T);
+    const int64_t groups = at_.batch * at_.groups;
+    const int64_t lanes = (groups + line - 1) / line * line;
+    return at_.targets.count <= most_targets && read_places() <= most_places &&
+           1.15 * static_cast<double>(lanes) <=
+               (1 + 6 / static_cast<double>(phase_[2]->count)) * static_cast<double>(groups);
   }
 
- private:
-  // What a thread needs.
-  struct Work {
-    explicit Work(const GroupLanes &of)
-        : turned(of.zeros(of.at_.source_size() * of.lanes_)),
-          x(of.zeros(of.at_.sources.count * of.channel_)),
-          y(of.at_.instance, static_cast<uint64_t>(of.places_ * of.lanes_)),
-          dense(of.at_.instance,
-                of.in_order() ? 0 : static_cast<uint64_t>(of.places_ * of.lanes_)) {}
-    Result<T> turned;
-    Result<T> x;  // lines with zeros around them, of each source channel of a group
+  // Where a thread puts the results of some lines.
+  struct Sums {
+    Sums(const GroupLanes &of, int64_t lines)
+        : y(of.at_.instance, static_cast<uint64_t>(of.kernels_.targets * of.elements(lines))),
+          dense(of.at_.instance, of.in_order() ? 0 : static_cast<uint64_t>(of.elements(lines))) {}
     Result<T> y;
     Result<T> dense;
   };
+
+  // Of so many lines of results.
+  int64_t elements(int64_t lines) const { return lines * phase_[2]->count * lanes_; }
+
+  Result<T> turned_channel() const {
+    return Result<T>(at_.instance, static_cast<uint64_t>(at_.source_size() * lanes_));
+  }
 
   Result<T> zeros(int64_t count) const {
     Result<T> memory(at_.instance, static_cast<uint64_t>(count));
@@ -100,13 +154,16 @@ class GroupLanes {
                                 phase_[2]->taps.size());
   }
 
-  int64_t groups_of(int64_t block) const { return std::min(lanes_, at_.groups - block * lanes_); }
+  int64_t groups_of(int64_t block) const {
+    return std::min(lanes_, at_.batch * at_.groups - block * lanes_);
+  }
 
   T *start_of(int64_t block, int64_t target) {
-    return starts_.begin() + (block * at_.targets.count + target) * lanes_;
+    return starts_.begin() + (block % period_ * at_.targets.count + target) * lanes_;
   }
   T *weights_of(int64_t block, int64_t target) {
-    return weights_.begin() + (block * at_.targets.count + target) * weight_rows() * lanes_;
+    return weights_.begin() +
+           (block % period_ * at_.targets.count + target) * weight_rows() * lanes_;
   }
 
   void gather_weights(int64_t block) {
@@ -126,25 +183,46 @@ class GroupLanes {
       }
   }
 
-  void convolve(int64_t sample, int64_t block, Work &work) {
-    const int64_t first = sample * at_.groups + block * lanes_;
-    const int64_t groups = groups_of(block);
+  // A source channel of a block's groups, with zeros around each line.
+  void turn(int64_t block, int64_t channel, T *turned, T *x) const {
     const int64_t size = at_.source_size();
-    for (int64_t c = 0; c < at_.sources.count; ++c) {
-      kernels_.transpose(at_.source_of(first) + c * size, at_.sources.count * size,
-                         work.turned.begin(), lanes_, size, groups);
-      const T *from = work.turned.begin();
-      T *to = work.x.begin() + c * channel_ + before_ * lanes_;
-      const int64_t length = phase_[2]->source_size * lanes_;
-      for (int64_t line = 0; line < phase_[0]->source_size * phase_[1]->source_size; ++line) {
-        std::copy_n(from, length, to);
-        from += length;
-        to += row_;
-      }
+    kernels_.transpose(at_.source_of(block * lanes_) + channel * size, at_.sources.count * size,
+                       turned, lanes_, size, groups_of(block));
+    const int64_t length = phase_[2]->source_size * lanes_;
+    T *to = x + channel * channel_ + before_ * lanes_;
+    for (int64_t line = 0; line < phase_[0]->source_size * phase_[1]->source_size; ++line) {
+      std::copy_n(turned, length, to);
+      turned += length;
+      to += row_;
     }
-    for (int64_t t = 0; t < at_.targets.count; ++t) {
-      weigh(block, t, work);
-      put(first * at_.targets.count + t, groups, work);
+  }
+
+  // Lines [begin, end) of a block's results.
+  void sum(int64_t block, int64_t begin, int64_t end, const T *x, Sums &sums) {
+    const int64_t size = elements(end - begin);
+    for (int64_t t = 0; t < at_.targets.count; t += kernels_.targets) {
+      const int64_t targets = std::min(kernels_.targets, at_.targets.count - t);
+      WeighedLanes<T> line{.x = x,
+                           .x_step = phase_[2]->source_step * lanes_,
+                           .weights = weights_of(block, t),
+                           .weights_step = weight_rows() * lanes_,
+                           .terms = nullptr,
+                           .term_count = 0,
+                           .taps = cols_.data(),
+                           .tap_count = static_cast<int64_t>(cols_.size()),
+                           .start = start_of(block, t),
+                           .targets = targets,
+                           .y = sums.y.begin(),
+                           .y_step = size,
+                           .count = phase_[2]->count};
+      for (int64_t i = begin; i < end; ++i) {
+        line.terms = terms_.data() + begins_[static_cast<size_t>(i)];
+        line.term_count = begins_[static_cast<size_t>(i + 1)] - begins_[static_cast<size_t>(i)];
+        kernels_.weigh(line);
+        line.y += elements(1);
+      }
+      for (int64_t i = 0; i < targets; ++i)
+        put(sums.y.begin() + i * size, block, t + i, begin, end, sums.dense.begin());
     }
   }
 
@@ -161,44 +239,28 @@ class GroupLanes {
             terms_.push_back({c * channel_ + plane * plane_ + row * row_, weights});
           weights += static_cast<int64_t>(cols_.size()) * lanes_;
         }
-    ends_.push_back(terms_.size());
+    begins_.push_back(static_cast<int64_t>(terms_.size()));
   }
 
-  void weigh(int64_t block, int64_t target, Work &work) {
-    const int64_t count = phase_[2]->count;
-    WeighedLanes<T> line{.x = work.x.begin(),
-                         .x_step = phase_[2]->source_step * lanes_,
-                         .weights = weights_of(block, target),
-                         .terms = terms_.data(),
-                         .term_count = 0,
-                         .taps = cols_.data(),
-                         .tap_count = static_cast<int64_t>(cols_.size()),
-                         .start = start_of(block, target),
-                         .y = work.y.begin(),
-                         .count = count};
-    for (const size_t end : ends_) {
-      line.term_count = terms_.data() + end - line.terms;
-      kernels_.weigh(line);
-      line.terms += line.term_count;
-      line.y += count * lanes_;
-    }
-  }
-
-  void put(int64_t channel, int64_t groups, Work &work) const {
-    const int64_t apart = at_.targets.count * at_.target_size();
+  void put(const T *y, int64_t block, int64_t target, int64_t begin, int64_t end, T *dense) const {
+    const auto &[planes, rows, cols] = phase_;
+    const int64_t groups = groups_of(block);
+    const int64_t places = (end - begin) * cols->count;
+    const auto to = [&](int64_t lane, int64_t line) {
+      const int64_t channel = (block * lanes_ + lane) * at_.targets.count + target;
+      return at_.target_of(phase_, channel, line / rows->count, line % rows->count, 0);
+    };
     if (in_order()) {
-      kernels_.transpose(work.y.begin(), lanes_, at_.target_of(phase_, channel, 0, 0, 0), apart,
-                         groups, places_);
+      kernels_.transpose(y, lanes_, to(0, begin), at_.targets.count * at_.target_size(), groups,
+                         places);
       return;
     }
-    kernels_.transpose(work.y.begin(), lanes_, work.dense.begin(), places_, groups, places_);
-    const T *from = work.dense.begin();
+    kernels_.transpose(y, lanes_, dense, places, groups, places);
     for (int64_t lane = 0; lane < groups; ++lane)
-      for (int64_t i = 0; i < phase_[0]->count; ++i)
-        for (int64_t j = 0; j < phase_[1]->count; ++j) {
-          T *const to = at_.target_of(phase_, channel + lane * at_.targets.count, i, j, 0);
-          for (int64_t k = 0; k < phase_[2]->count; ++k) to[k * phase_[2]->step] = *from++;
-        }
+      for (int64_t line = begin; line < end; ++line) {
+        T *const result = to(lane, line);
+        for (int64_t k = 0; k < cols->count; ++k) result[k * cols->step] = *dense++;
+      }
   }
 
   const Correlation<T> &at_;
@@ -210,12 +272,13 @@ class GroupLanes {
   const int64_t plane_;
   const int64_t channel_;
   const int64_t places_;
-  const int64_t blocks_;  // of groups
+  const int64_t blocks_;  // of groups, numbered through all samples
+  const int64_t period_;  // blocks after which weights repeat
   Result<T> weights_;
   Result<T> starts_;
   std::vector<int64_t> cols_;
   std::vector<typename WeighedLanes<T>::Term> terms_;
-  std::vector<size_t> ends_;  // of each line's terms
+  std::vector<int64_t> begins_;  // of each line's terms, and the end
 };
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 namespace torchlean::cpu {
 
-// y[i] = start + sum over all terms and taps of weights[term.weights + j] * x[i * x_step +
-// term.from + taps[j]] for `count` places i, of vectors: x_step, from and taps are elements.
+// y[t * y_step + i] = start[t] + sum over all terms and taps of weights[t * weights_step +
+// term.weights + j] * x[i * x_step + term.from + taps[j]] for targets t and places i, of vectors:
+// steps, from and taps are elements.
 template <class T>
 struct WeighedLanes {
   struct Term {
@@ -17,12 +18,15 @@ struct WeighedLanes {
   const T *x;
   int64_t x_step;
   const T *weights;  // a vector for each tap
+  int64_t weights_step;
   const Term *terms;
   int64_t term_count;
   const int64_t *taps;
   int64_t tap_count;
-  const T *start;
+  const T *start;  // a vector for each target
+  int64_t targets;
   T *y;
+  int64_t y_step;
   int64_t count;
 };
 
@@ -61,6 +65,7 @@ struct LaneKernels {
   void (*transpose)(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t rows,
                     int64_t cols);
 
+  int64_t targets;  // that `weigh` takes at most
   void (*weigh)(const WeighedLanes<T> &);
 };
 
