@@ -16,24 +16,6 @@ struct MiddleAxis {
 template <class T>
 void sum_middle(tl_instance &instance, MiddleAxis shape, bool in_order, const T *x, T *y);
 
-// The loops that each target has for sums, and for maxima.
-template <class T>
-struct FoldKernels {
-  // y[i] = all of x[i * n + k], k < n, in no matter which order that n decides, for each i < rows.
-  void (*rows)(const T *x, uint64_t rows, uint64_t n, T *y);
-  // y[i * y_step] takes in x[i * x_step + k] for k = 0, 1 ... n - 1, for each i < rows.
-  void (*rows_in_order)(const T *x, uint64_t x_step, uint64_t rows, uint64_t n, T *y,
-                        uint64_t y_step);
-  // y[j] takes in x[i * x_step + j] for i = 0, 1 ... rows - 1, for each j < width.
-  void (*columns_in_order)(const T *x, uint64_t x_step, uint64_t rows, uint64_t width, T *y);
-  // As before, but block_rows at a time, and then those: rows <= chunk_rows, width <= strip.
-  void (*columns)(const T *x, uint64_t x_step, uint64_t rows, uint64_t width, T *y);
-};
-
-// Those for sums.
-template <class T>
-const FoldKernels<T> &sum_kernels_for(const tl_instance &instance);
-
 // reduction.sum_to_shape
 void sum_to_shape(tl_instance &instance, const tl_operand *operand,
                   const tl_broadcast_params *params, uint64_t out_count, tl_flags,

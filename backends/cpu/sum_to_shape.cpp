@@ -4,6 +4,7 @@
 // own order.
 #include "blocks.hpp"
 #include "reduction.hpp"
+#include "reduction_kernels.hpp"
 #include "strided.hpp"
 #include "threads.hpp"
 
@@ -77,7 +78,7 @@ void sum_in_order(tl_instance &instance, std::span<const Axis> axes, const T *x,
       std::max_element(walked.begin(), walked.end(), [](const auto &a, const auto &b) {
         return (a.small == 0 ? 0 : a.size) < (b.small == 0 ? 0 : b.size);
       });
-  const auto &kernels = sum_kernels_for<T>(instance);
+  const auto &kernels = reduction_kernels<T>(instance.target).sums;
   if (longest == walked.end() || longest->small == 0) return add_in_order<T>(kernels, walked, x, y);
   const SummedAxis shared = *longest;
   const uint64_t grain = blocks_in(piece, count_of(axes) / shared.size);

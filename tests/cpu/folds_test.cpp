@@ -1,9 +1,10 @@
 // Sums, softmax, layer norm, scans and masks: the same bits with every target and on any number of
-// threads.
+// threads. Sums and maxima of whole numbers: every element, once.
 #include "every_target.hpp"
 #include "support/oracle.hpp"
 
 #include <functional>
+#include <numeric>
 #include <random>
 
 using namespace torchlean::test;
@@ -97,6 +98,8 @@ std::vector<Case<T>> cases() {
       reduction<T>(TL_REDUCE_SUM, 2, 47, 333),
       reduction<T>(TL_REDUCE_SUM, 2, 1111, 37),
       reduction<T>(TL_REDUCE_SUM, 2, 4321, 3),
+      reduction<T>(TL_REDUCE_SUM, 1, 4001, 131),
+      reduction<T>(TL_REDUCE_SUM, 1, 1101, 2001),
       reduction<T>(TL_REDUCE_MAX, 3, 5001, 1),
       reduction<T>(TL_REDUCE_MAX, 2, 1111, 37),
       softmax<T>(23, 333, 1),
@@ -165,5 +168,42 @@ TEST_CASE_TEMPLATE("folds have the same bits with every target, on one to four t
         REQUIRE(backend.table->device->set_num_threads(backend.instance, threads) == TL_OK);
         CHECK(all_same(one.run(backend), expected));
       }
+  }
+}
+
+TEST_CASE_TEMPLATE("sums and maxima of more than the caches hold take in every element once", T,
+                   float, double) {
+  struct Shape {
+    uint64_t outer, n, inner;
+  };
+  const auto backends = every_target();
+  // Rows; columns of one strip, of several, of few rows, and so few of them that rows are joined.
+  for (const Shape shape : {Shape{1101, 2001, 1}, Shape{2, 1201, 999}, Shape{1, 1101, 2001},
+                            Shape{3, 13, 60'001}, Shape{2, 9001, 131}, Shape{1, 700'001, 3}}) {
+    CAPTURE(shape.n);
+    CAPTURE(shape.inner);
+    std::mt19937_64 random(11);
+    std::vector<T> x(shape.outer * shape.n * shape.inner);
+    for (T &value : x) value = static_cast<T>(static_cast<int>(random() >> 60) - 8);
+    std::vector<T> sums(shape.outer * shape.inner);
+    std::vector<T> maxima(shape.outer * shape.inner, -9);
+    for (uint64_t i = 0; i < x.size(); ++i) {
+      const uint64_t at = i / (shape.n * shape.inner) * shape.inner + i % shape.inner;
+      sums[at] += x[i];
+      maxima[at] = std::max(maxima[at], x[i]);
+    }
+    const std::vector<T> total = {std::accumulate(x.begin(), x.end(), T(0))};
+    for (const auto &backend : backends) {
+      const Buffer<T> buffer(*backend, x);
+      const auto reduced = [&](tl_reduce_op op, const Shape &dims) {
+        return result<T>(*backend, dims.outer * dims.inner, [&](tl_storage **out) {
+          return backend->table->reduction->reduce(backend->instance, op, buffer.operand(),
+                                                   dims.outer, dims.n, dims.inner, 0, out);
+        });
+      };
+      CHECK(all_same(reduced(TL_REDUCE_SUM, shape), sums));
+      CHECK(all_same(reduced(TL_REDUCE_MAX, shape), maxima));
+      CHECK(all_same(reduced(TL_REDUCE_TOTAL_SUM, {1, x.size(), 1}), total));
+    }
   }
 }
