@@ -75,6 +75,16 @@ TEST_CASE_TEMPLATE("transpositions are right at the edges of tiles", T, float, d
         }
 }
 
+TEST_CASE_TEMPLATE("runs that a transposition keeps together are spread from large sources", T,
+                   float, double) {
+  for (const auto &backend : every_target())
+    for (const uint64_t inner : {64U, 131U}) {
+      CAPTURE(inner);
+      const std::vector<T> x = counted<T>(3 * 301 * 5 * inner);
+      CHECK(swap(*backend, x, 3, 301, 5, inner) == swapped(x, 3, 301, 5, inner));
+    }
+}
+
 TEST_CASE_TEMPLATE("short rows are repeated and filled to their ends", T, float, double) {
   for (const auto &backend : every_target())
     for (uint64_t cols = 1; cols <= 20; ++cols)
@@ -100,6 +110,8 @@ TEST_CASE("results that go past the caches are whole") {
   REQUIRE(backend.table->device->set_num_threads(backend.instance, 2) == TL_OK);
   const std::vector<float> x = counted<float>(rows * cols);
   CHECK(swap(backend, x, 1, rows, cols, 1) == swapped(x, 1, rows, cols, 1));
+  const std::vector<float> runs = counted<float>(16 * 544 * 8 * 64);
+  CHECK(swap(backend, runs, 16, 544, 8, 64) == swapped(runs, 16, 544, 8, 64));
   std::vector<uint32_t> reversed(rows);
   std::vector<float> expected;
   for (uint32_t i = 0; i < rows; ++i) {
