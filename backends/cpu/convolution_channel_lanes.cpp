@@ -216,6 +216,12 @@ class ChannelLanes {
                             channel * at_.sources.kernel_stride;
     const int64_t width = piece.vectors * lanes_;
     const int64_t here = block_size(channel);
+    if (at_.targets.kernel_stride == 1) {
+      for (int64_t c = 0; c < here; ++c)
+        std::copy_n(kernel + c * at_.sources.kernel_stride, used(piece),
+                    work.weights.begin() + c * width);
+      return;
+    }
     // Neighbouring source channels may lie together.
     const bool are_rows = at_.sources.kernel_stride == taps_;
     const int64_t together = are_rows ? here : 1;
