@@ -123,19 +123,21 @@ class Products {
 
 template <class T>
 void Products<T>::kernel_gradient(const T *on_windows, const T *on_positions, T *d_kernel) const {
+  const KernelGradient<T> gradient{.instance = instance_,
+                                   .batch = batch_,
+                                   .groups = groups_,
+                                   .windows = windows_,
+                                   .window_channels = on_windows_,
+                                   .position_channels = on_positions_,
+                                   .on_windows = on_windows,
+                                   .on_positions = on_positions,
+                                   .d_kernel = d_kernel};
+  if (gradient.run_in_lanes()) return;
   const int64_t count = batch_ * groups_ * on_windows_ * signed_of(windows_.count(Side::window));
-  if (!is_finite(instance_, on_windows, count))
-    return kernel_gradient_by_taps(on_windows, on_positions, d_kernel);
-  KernelGradient<T>{.instance = instance_,
-                    .batch = batch_,
-                    .groups = groups_,
-                    .windows = windows_,
-                    .window_channels = on_windows_,
-                    .position_channels = on_positions_,
-                    .on_windows = on_windows,
-                    .on_positions = on_positions,
-                    .d_kernel = d_kernel}
-      .run();
+  if (is_finite(instance_, on_windows, count))
+    gradient.run();
+  else
+    kernel_gradient_by_taps(on_windows, on_positions, d_kernel);
 }
 
 template <class T>

@@ -266,9 +266,10 @@ class ChannelLanes {
         int64_t alike = 1;
         while (tap + alike < count && range(tap + alike) == std::pair{from, to}) ++alike;
         if (from < to)
-          kernels_.multiply[to - from - 1][piece.vectors - 1](
+          kernels_.multiply[0][to - from - 1][piece.vectors - 1](
               {.x = x + from * cols->source_step * here,
                .x_step = cols->source_step * here,
+               .depth_step = 1,
                .weights = work.weights.begin(),
                .weights_step = taps_ * width,
                .terms = work.terms.data() + tap * term_count,

@@ -104,8 +104,7 @@ bool correlate_by_group_lanes(const Correlation<T> &at, const Phases &phase);
 template <class T>
 void correlate_by_taps(const Correlation<T> &at, const Phases &phase);
 
-// d_kernel[window channel, position channel, tap]: the sum of products over all windows, which are
-// finite.
+// d_kernel[window channel, position channel, tap]: the sum of products over all windows.
 template <class T>
 struct KernelGradient {
   tl_instance &instance;
@@ -118,6 +117,11 @@ struct KernelGradient {
   const T *on_positions;
   T *d_kernel;
 
+  // With a window channel in each lane and without padding. Does nothing where the other way is
+  // better, and says so.
+  bool run_in_lanes() const;
+
+  // With zeros in the padding, which must not meet what is not finite on the windows.
   void run() const;
 };
 

@@ -132,7 +132,7 @@ constexpr int64_t tile_places = 4;
 #endif
 constexpr int64_t tile_vectors = 3;
 
-template <class T, int places, int vectors>
+template <class T, int places, int vectors, bool is_apart>
 void multiply(const LaneProducts<T> &work) {
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
@@ -143,19 +143,20 @@ void multiply(const LaneProducts<T> &work) {
     for (int v = 0; v < vectors; ++v)
       sum[i][v] = hn::LoadU(d, work.y + i * work.y_step + v * lanes);
   const int64_t depth = work.depth;
+  const int64_t depth_step = is_apart ? work.depth_step : 1;
   const int64_t step = work.weights_step;
   for (int64_t t = 0; t < work.term_count; ++t) {
     const T *left[places];
 #pragma GCC unroll 8
     for (int i = 0; i < places; ++i) left[i] = work.x + i * work.x_step + work.terms[t].from;
     const T *weights = work.weights + work.terms[t].weights;
-    for (int64_t k = 0; k < depth; ++k, weights += step) {
+    for (int64_t k = 0, at = 0; k < depth; ++k, weights += step, at += depth_step) {
       Vec<T> right[vectors];
 #pragma GCC unroll 3
       for (int v = 0; v < vectors; ++v) right[v] = hn::LoadU(d, weights + v * lanes);
 #pragma GCC unroll 8
       for (int i = 0; i < places; ++i) {
-        const Vec<T> factor = hn::Set(d, left[i][k]);
+        const Vec<T> factor = hn::Set(d, left[i][at]);
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; ++v) sum[i][v] = hn::MulAdd(factor, right[v], sum[i][v]);
       }
@@ -168,13 +169,14 @@ void multiply(const LaneProducts<T> &work) {
       hn::StoreU(sum[i][v], d, work.y + i * work.y_step + v * lanes);
 }
 
-template <class T, int places>
+template <class T, int places, bool is_apart>
 constexpr void add_products(LaneKernels<T> &kernels) {
   if constexpr (places > 0) {
-    kernels.multiply[places - 1][0] = multiply<T, places, 1>;
-    kernels.multiply[places - 1][1] = multiply<T, places, 2>;
-    kernels.multiply[places - 1][2] = multiply<T, places, 3>;
-    add_products<T, places - 1>(kernels);
+    auto &row = kernels.multiply[is_apart][places - 1];
+    row[0] = multiply<T, places, 1, is_apart>;
+    row[1] = multiply<T, places, 2, is_apart>;
+    row[2] = multiply<T, places, 3, is_apart>;
+    add_products<T, places - 1, is_apart>(kernels);
   }
 }
 
@@ -183,7 +185,8 @@ constexpr LaneKernels<T> make_kernels() {
   LaneKernels<T> kernels{};
   kernels.lanes = hn::MaxLanes(Lanes<T>());
   kernels.places = tile_places;
-  add_products<T, tile_places>(kernels);
+  add_products<T, tile_places, false>(kernels);
+  add_products<T, tile_places, true>(kernels);
   kernels.transpose = transpose<T>;
   kernels.targets = most_targets;
   kernels.weigh = weigh<T>;
