@@ -36,6 +36,11 @@ inline constexpr uint64_t short_run = 256 / sizeof(W);
 template <class W>
 inline constexpr uint64_t long_run = 4096 / sizeof(W);
 
+// Columns of a result that are written together past the caches where its rows do not start with
+// lines of their own.
+template <class W>
+inline constexpr uint64_t most_cols = 1024 / sizeof(W);
+
 // The loops that each target has. Results are written past the caches where `stream` says so.
 template <class W>
 struct MoveKernels {
@@ -128,6 +133,26 @@ void spread_runs(const W *from, uint64_t from_stride, W *to, uint64_t to_stride,
   if (stream) hwy::FlushStream();
 }
 
+// Past the caches to rows that start within lines: transposed apart first, then written by whole
+// lines but for their ends. cols <= most_cols.
+template <class W>
+void transpose_apart(const W *from, uint64_t from_stride, W *to, uint64_t to_stride, uint64_t rows,
+                     uint64_t cols) {
+  constexpr uint64_t side = line<W>;
+  HWY_ALIGN W words[side * most_cols<W>];
+  for (uint64_t i = 0; i < rows; i += side) {
+    const uint64_t height = rows - i < side ? rows - i : side;
+    for (uint64_t j = 0; j < cols; j += side) {
+      const uint64_t width = cols - j < side ? cols - j : side;
+      const W *const corner = from + j * from_stride + i;
+      ask_for_rows(corner + side, from_stride, width);
+      transpose_tiles<false>(corner, from_stride, words + j, most_cols<W>, height, width);
+    }
+    for (uint64_t r = 0; r < height; ++r)
+      write_words(to + (i + r) * to_stride, cols, true, Copied<W>{words + r * most_cols<W>});
+  }
+}
+
 template <class W>
 void transpose(const W *from, uint64_t from_stride, W *to, uint64_t to_stride, uint64_t rows,
                uint64_t cols, uint64_t run, bool stream) {
@@ -135,7 +160,11 @@ void transpose(const W *from, uint64_t from_stride, W *to, uint64_t to_stride, u
     return spread_runs(from, from_stride, to, to_stride, rows, cols, run, stream);
   if (run > 1) return transpose_runs(from, from_stride, to, to_stride, rows, cols, run);
   if (!stream) return transpose_tiles<false>(from, from_stride, to, to_stride, rows, cols);
-  transpose_tiles<true>(from, from_stride, to, to_stride, rows, cols);
+  if (reinterpret_cast<uintptr_t>(to) % 64 == 0 && to_stride % line<W> == 0) {
+    transpose_tiles<true>(from, from_stride, to, to_stride, rows, cols);
+  } else {
+    transpose_apart(from, from_stride, to, to_stride, rows, cols);
+  }
   hwy::FlushStream();
 }
 
@@ -280,10 +309,13 @@ void copy_transposed(const tl_instance &instance, std::span<const Axis> axes, si
 
   constexpr uint64_t line = 64 / sizeof(W);
   const uint64_t rows = std::min(axes[across].size, 16 * line);
-  const uint64_t cols = std::min(along.size, 4 * line);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(to) % 64 == 0 && to_stride % line == 0;
+  // Not of sources whose rows start within lines: half as fast for doubles.
+  const bool is_apart = run == 1 && stream && !is_aligned && along.stride % line == 0 &&
+                        along.size >= 4 * line && axes[across].size >= line;
+  const uint64_t cols = std::min(along.size, is_apart ? most_cols<W> : 4 * line);
   const uint64_t row_blocks = blocks_in(axes[across].size, rows);
   const uint64_t col_blocks = blocks_in(along.size, cols);
-  const bool is_aligned = reinterpret_cast<uintptr_t>(to) % 64 == 0 && to_stride % line == 0;
   parallel_for(instance, outer.count() * row_blocks * col_blocks,
                blocks_in(piece, rows * cols * run), [&](uint64_t begin, uint64_t end) {
                  for (uint64_t block = begin; block < end; ++block) {
@@ -294,7 +326,7 @@ void copy_transposed(const tl_instance &instance, std::span<const Axis> axes, si
                                      to + corner.to + i * to_stride + j * run, to_stride,
                                      std::min(rows, axes[across].size - i),
                                      std::min(cols, along.size - j), run,
-                                     stream && is_aligned && corner.to % line == 0);
+                                     stream && (is_aligned || is_apart));
                  }
                });
 }
