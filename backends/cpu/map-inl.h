@@ -29,6 +29,7 @@ void map_loop(const MapArguments<T> &arguments, uint64_t begin, uint64_t end) {
   const size_t lanes = hn::Lanes(d);
   for (uint64_t i = begin; i < end; i += lanes) {
     const bool is_whole = end - i >= lanes;
+    if (Op::operands == 1 && given.past_caches) ask_a_page_ahead(given.in[0] + i);
     Vec<T> x[Op::operands];
     Vec<T> y[Op::results];
 #pragma GCC unroll 4  // else the vectors go through memory

@@ -20,10 +20,14 @@ namespace torchlean::cpu::HWY_NAMESPACE {
 
 // `to` is aligned to 64, and bytes a multiple of 64.
 void stream(const std::byte *from, std::byte *to, uint64_t bytes) {
+  constexpr uint64_t line = 64;
   const Lanes<uint64_t> d;
-  for (uint64_t i = 0; i < bytes; i += sizeof(uint64_t) * hn::Lanes(d))
-    hn::Stream(hn::LoadU(d, reinterpret_cast<const uint64_t *>(from + i)), d,
-               reinterpret_cast<uint64_t *>(to + i));
+  for (uint64_t i = 0; i < bytes; i += line) {
+    ask_a_page_ahead(from + i);
+    for (uint64_t part = i; part < i + line; part += sizeof(uint64_t) * hn::Lanes(d))
+      hn::Stream(hn::LoadU(d, reinterpret_cast<const uint64_t *>(from + part)), d,
+                 reinterpret_cast<uint64_t *>(to + part));
+  }
   hwy::FlushStream();
 }
 
