@@ -243,12 +243,13 @@ class GroupLanes {
   }
 
   void put(const T *y, int64_t block, int64_t target, int64_t begin, int64_t end, T *dense) const {
-    const auto &[planes, rows, cols] = phase_;
+    const Phase &cols = *phase_[2];
+    const int64_t rows = phase_[1]->count;
     const int64_t groups = groups_of(block);
-    const int64_t places = (end - begin) * cols->count;
+    const int64_t places = (end - begin) * cols.count;
     const auto to = [&](int64_t lane, int64_t line) {
       const int64_t channel = (block * lanes_ + lane) * at_.targets.count + target;
-      return at_.target_of(phase_, channel, line / rows->count, line % rows->count, 0);
+      return at_.target_of(phase_, channel, line / rows, line % rows, 0);
     };
     if (in_order()) {
       kernels_.transpose(y, lanes_, to(0, begin), at_.targets.count * at_.target_size(), groups,
@@ -259,7 +260,7 @@ class GroupLanes {
     for (int64_t lane = 0; lane < groups; ++lane)
       for (int64_t line = begin; line < end; ++line) {
         T *const result = to(lane, line);
-        for (int64_t k = 0; k < cols->count; ++k) result[k * cols->step] = *dense++;
+        for (int64_t k = 0; k < cols.count; ++k) result[k * cols.step] = *dense++;
       }
   }
 

@@ -111,13 +111,13 @@ struct StepSums {
 
 // Sources that read memory.
 template <class Source>
-constexpr bool is_memory = false;
+inline constexpr bool is_memory = false;
 template <class T>
-constexpr bool is_memory<Copied<T>> = true;
+inline constexpr bool is_memory<Copied<T>> = true;
 template <class T>
-constexpr bool is_memory<Far<T>> = true;
+inline constexpr bool is_memory<Far<T>> = true;
 template <class T>
-constexpr bool is_memory<StepSums<T>> = true;
+inline constexpr bool is_memory<StepSums<T>> = true;
 
 // Two sources side by side, so that what they have in common is read once.
 template <class First, class Second>
