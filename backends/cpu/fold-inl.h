@@ -77,12 +77,12 @@ HWY_INLINE void ask_ahead(const void *from, uint64_t bytes, uint64_t distance = 
 // Where terms come from: at(d, i) is a vector of those from i on, at(i) one of them. Copied<T> of
 // words-inl.h reads them from memory.
 
-// Terms in memory that no cache holds.
+// Terms in memory that no cache holds. Half as far ahead as elsewhere: a block is read faster.
 template <class T>
 struct Far : Copied<T> {
   template <class D>
   HWY_INLINE hn::Vec<D> at(D d, uint64_t i) const {
-    ask_ahead(this->from + i, hn::MaxLanes(d) * sizeof(T));
+    ask_ahead(this->from + i, hn::MaxLanes(d) * sizeof(T), ahead_bytes / 2);
     return Copied<T>::at(d, i);
   }
   using Copied<T>::at;

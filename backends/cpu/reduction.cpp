@@ -34,8 +34,11 @@ T total(tl_instance &instance, const T *x, uint64_t n) {
   T few[64];
   Result<T> many(instance, blocks <= std::size(few) ? 0 : blocks);
   T *const sums = blocks <= std::size(few) ? few : many.begin();
+  // From twice the last-level cache on: what is left of 40 MB in a cache of 32 is read so fast that
+  // to ask for memory cost a tenth. Of 80 MB it gains as much and more.
+  const bool far = exceeds_caches(n * sizeof(T) / 4);
   parallel_for(instance, blocks, 2 * piece / fold_block, [&](uint64_t begin, uint64_t end) {
-    kernel(x, n, blocks * fold_block, begin, end, is_far(n * sizeof(T)), sums);
+    kernel(x, n, blocks * fold_block, begin, end, far, sums);
   });
   return blocks == 1 ? sums[0] : total<T>(instance, sums, blocks);
 }

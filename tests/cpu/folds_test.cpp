@@ -177,9 +177,11 @@ TEST_CASE_TEMPLATE("sums and maxima of more than the caches hold take in every e
     uint64_t outer, n, inner;
   };
   const auto backends = every_target();
-  // Rows; columns of one strip, of several, of few rows, and so few of them that rows are joined.
-  for (const Shape shape : {Shape{1101, 2001, 1}, Shape{2, 1201, 999}, Shape{1, 1101, 2001},
-                            Shape{3, 13, 60'001}, Shape{2, 9001, 131}, Shape{1, 700'001, 3}}) {
+  // Rows; columns of one strip, of several, of few rows, and so few of them that rows are joined;
+  // one row of twice a cache of 32 MiB.
+  for (const Shape shape :
+       {Shape{1101, 2001, 1}, Shape{2, 1201, 999}, Shape{1, 1101, 2001}, Shape{3, 13, 60'001},
+        Shape{2, 9001, 131}, Shape{1, 700'001, 3}, Shape{1, 8'400'001, 1}}) {
     CAPTURE(shape.n);
     CAPTURE(shape.inner);
     std::mt19937_64 random(11);
