@@ -2,9 +2,9 @@
 //
 // Windows lie on positions: an ordinary convolution's windows are its results and lie on the input,
 // a transposed one's are its input and lie on the results. So there are three products: from
-// positions to windows, from windows to positions (convolution_correlation.hpp), and of both for
+// positions to windows, from windows to positions (convolution/correlation.hpp), and of both for
 // the kernel.
-#include "convolution_correlation.hpp"
+#include "convolution/correlation.hpp"
 
 #include <torchlean/backend_windows.hpp>
 

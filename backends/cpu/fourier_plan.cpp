@@ -63,7 +63,7 @@ Planes<const T> as_const(Planes<T> planes) {
 }
 
 // Columns of a long row's matrix that are transformed at a time.
-constexpr int64_t strip = 128;
+constexpr int64_t strip_columns = 128;
 
 }  // namespace
 
@@ -224,7 +224,7 @@ void ComplexTransform<T>::run_as_matrix(tl_instance &instance, Planes<const T> x
   WorkingPlanes<T> twisted(instance, width * middle_row, 2);
   const Planes<T> middle = twisted.planes();
   const auto each_strip = [&](int64_t length, int64_t count, const auto &body) {
-    const int64_t wide = std::min(strip, count);
+    const int64_t wide = std::min(strip_columns, count);
     const int64_t strips = (count + wide - 1) / wide;
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 13) / (length * wide));
     parallel_for(instance, static_cast<uint64_t>(strips), static_cast<uint64_t>(grain),

@@ -5,7 +5,7 @@
 // order the first of several equal maxima of a window stays the first in row-major order.
 #include "pooling.hpp"
 
-#include "convolution_kernels.hpp"
+#include "convolution/kernels.hpp"
 #include "threads.hpp"
 
 namespace torchlean::cpu {

@@ -16,9 +16,6 @@
 namespace torchlean::cpu {
 namespace {
 
-// Elements that make a piece of work.
-constexpr uint64_t piece = 16384;
-
 // Whether memory is to be asked for ahead of a walk through so many bytes: a quarter of the
 // last-level cache, which others use, too (at half of it 5 to 20 % faster than not to ask).
 bool is_far(uint64_t bytes) { return exceeds_caches(2 * bytes); }
@@ -37,9 +34,10 @@ T total(tl_instance &instance, const T *x, uint64_t n) {
   // From twice the last-level cache on: what is left of 40 MB in a cache of 32 is read so fast that
   // to ask for memory cost a tenth. Of 80 MB it gains as much and more.
   const bool far = exceeds_caches(n * sizeof(T) / 4);
-  parallel_for(instance, blocks, 2 * piece / fold_block, [&](uint64_t begin, uint64_t end) {
-    kernel(x, n, blocks * fold_block, begin, end, far, sums);
-  });
+  parallel_for(instance, blocks, 2 * reduced_at_a_time / fold_block,
+               [&](uint64_t begin, uint64_t end) {
+                 kernel(x, n, blocks * fold_block, begin, end, far, sums);
+               });
   return blocks == 1 ? sums[0] : total<T>(instance, sums, blocks);
 }
 
@@ -57,23 +55,26 @@ template <class T>
 void fold_rows(tl_instance &instance, const Fold<T> &fold, uint64_t rows, uint64_t n, bool in_order,
                const T *x, T *y) {
   if (in_order || n <= short_fold) {
-    return parallel_for(instance, rows, blocks_in(piece, n), [&](uint64_t begin, uint64_t end) {
-      std::fill(y + begin, y + end, fold.start);
-      fold.kernels.rows_in_order(x + begin * n, n, end - begin, n, y + begin, 1);
-    });
+    return parallel_for(
+        instance, rows, blocks_in(reduced_at_a_time, n), [&](uint64_t begin, uint64_t end) {
+          std::fill(y + begin, y + end, fold.start);
+          fold.kernels.rows_in_order(x + begin * n, n, end - begin, n, y + begin, 1);
+        });
   }
   constexpr uint64_t part_size = 256 * fold_block;
   const uint64_t parts = blocks_in(n, part_size);
   const bool far = is_far(rows * n * sizeof(T));
   Result<T> results(instance, parts == 1 ? 0 : rows * parts);
-  parallel_for(instance, rows * parts, blocks_in(piece, n), [&](uint64_t begin, uint64_t end) {
-    if (parts == 1) return fold.kernels.rows(x + begin * n, end - begin, n, far, y + begin);
-    for (uint64_t i = begin; i < end; ++i) {
-      const uint64_t first = i % parts * part_size;
-      fold.kernels.rows(x + i / parts * n + first, 1, std::min(part_size, n - first), far,
-                        &results[i]);
-    }
-  });
+  parallel_for(instance, rows * parts, blocks_in(reduced_at_a_time, n),
+               [&](uint64_t begin, uint64_t end) {
+                 if (parts == 1)
+                   return fold.kernels.rows(x + begin * n, end - begin, n, far, y + begin);
+                 for (uint64_t i = begin; i < end; ++i) {
+                   const uint64_t first = i % parts * part_size;
+                   fold.kernels.rows(x + i / parts * n + first, 1, std::min(part_size, n - first),
+                                     far, &results[i]);
+                 }
+               });
   if (parts > 1) fold.kernels.rows(results.begin(), rows, parts, false, y);
 }
 
@@ -130,7 +131,7 @@ void fold_columns(tl_instance &instance, const Fold<T> &fold, MiddleAxis shape, 
   uint64_t ahead = 0;
   if (is_far(outer * n * inner * sizeof(T)))
     ahead = strips == 1 || rows > short_fold ? 8 * inner : width;
-  parallel_for(instance, units * strips, blocks_in(piece, rows * width),
+  parallel_for(instance, units * strips, blocks_in(reduced_at_a_time, rows * width),
                [&](uint64_t begin, uint64_t end) {
                  for (uint64_t i = begin; i < end; ++i) {
                    const uint64_t unit = i / strips;

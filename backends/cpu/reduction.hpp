@@ -5,6 +5,9 @@
 
 namespace torchlean::cpu {
 
+// Elements that make a piece of work.
+inline constexpr uint64_t reduced_at_a_time = 16384;
+
 // How x is laid out: (outer, n, inner), the middle axis summed over.
 struct MiddleAxis {
   uint64_t outer;

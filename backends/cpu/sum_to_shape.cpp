@@ -14,9 +14,6 @@
 namespace torchlean::cpu {
 namespace {
 
-// Elements that make a piece of work.
-constexpr uint64_t piece = 16384;
-
 // Axes of the large side: what they step over in it, and in the result, where 0 sums.
 struct SummedAxis {
   uint64_t size;
@@ -81,7 +78,7 @@ void sum_in_order(tl_instance &instance, std::span<const Axis> axes, const T *x,
   const auto &kernels = reduction_kernels<T>(instance.target).sums;
   if (longest == walked.end() || longest->small == 0) return add_in_order<T>(kernels, walked, x, y);
   const SummedAxis shared = *longest;
-  const uint64_t grain = blocks_in(piece, count_of(axes) / shared.size);
+  const uint64_t grain = blocks_in(reduced_at_a_time, count_of(axes) / shared.size);
   parallel_for(instance, shared.size, std::max<uint64_t>(grain, 64),
                [&](uint64_t begin, uint64_t end) {
                  std::vector<SummedAxis> part = walked;

@@ -1,7 +1,7 @@
 // Convolutions with a target channel in each lane: good where much of the windows is padding, since
 // what lies in it is left out.
-#include "convolution_correlation.hpp"
-#include "convolution_lane_kernels.hpp"
+#include "convolution/correlation.hpp"
+#include "convolution/lane_kernels.hpp"
 
 #include <algorithm>
 
@@ -238,33 +238,33 @@ class ChannelLanes {
 
   void multiply_line(const Piece &piece, int64_t channel, int64_t line, T *y, Work &work) {
     const auto &[phase, plane_of, row_of] = line_of(line);
-    const auto &[planes, rows, cols] = phase;
+    const Phase &planes = *phase[0], &rows = *phase[1], &cols = *phase[2];
     const int64_t width = piece.vectors * lanes_;
     const int64_t here = block_size(channel);
     // Of each column of taps those that lie inside.
     work.terms.clear();
-    for (const AxisTap &third : cols->taps)
-      for (const AxisTap &first : planes->taps)
-        for (const AxisTap &second : rows->taps) {
-          const int64_t plane = plane_of * planes->source_step + first.offset;
-          const int64_t row = row_of * rows->source_step + second.offset;
-          if (plane >= 0 && plane < planes->source_size && row >= 0 && row < rows->source_size)
+    for (const AxisTap &third : cols.taps)
+      for (const AxisTap &first : planes.taps)
+        for (const AxisTap &second : rows.taps) {
+          const int64_t plane = plane_of * planes.source_step + first.offset;
+          const int64_t row = row_of * rows.source_step + second.offset;
+          if (plane >= 0 && plane < planes.source_size && row >= 0 && row < rows.source_size)
             work.terms.push_back(
-                {((plane * rows->source_size + row) * cols->source_size + third.offset) * here,
+                {((plane * rows.source_size + row) * cols.source_size + third.offset) * here,
                  at_.tap_of(first, second, third) * width});
         }
     if (work.terms.empty()) return;
-    const auto count = static_cast<int64_t>(cols->taps.size());
+    const auto count = static_cast<int64_t>(cols.taps.size());
     const int64_t term_count = static_cast<int64_t>(work.terms.size()) / count;
     const T *const x = turned_of(line / lines_of_sample() * at_.groups + piece.group, channel);
-    const int64_t tiles = (cols->count + kernels_.places - 1) / kernels_.places;
+    const int64_t tiles = (cols.count + kernels_.places - 1) / kernels_.places;
     for (int64_t tile = 0; tile < tiles; ++tile) {
-      const int64_t begin = tile * cols->count / tiles;
-      const int64_t end = (tile + 1) * cols->count / tiles;
+      const int64_t begin = tile * cols.count / tiles;
+      const int64_t end = (tile + 1) * cols.count / tiles;
       const auto range = [&](int64_t tap) {
-        const AxisTap &at = cols->taps[static_cast<size_t>(tap)];
-        return std::pair{std::max(begin, cols->first_inside(at)),
-                         std::min(end, cols->end_inside(at))};
+        const AxisTap &at = cols.taps[static_cast<size_t>(tap)];
+        return std::pair{std::max(begin, cols.first_inside(at)),
+                         std::min(end, cols.end_inside(at))};
       };
       for (int64_t tap = 0; tap < count;) {
         const auto [from, to] = range(tap);
@@ -272,8 +272,8 @@ class ChannelLanes {
         while (tap + alike < count && range(tap + alike) == std::pair{from, to}) ++alike;
         if (from < to)
           kernels_.multiply[0][to - from - 1][piece.vectors - 1](
-              {.x = x + from * cols->source_step * here,
-               .x_step = cols->source_step * here,
+              {.x = x + from * cols.source_step * here,
+               .x_step = cols.source_step * here,
                .depth_step = 1,
                .weights = work.weights.begin(),
                .weights_step = taps_ * width,

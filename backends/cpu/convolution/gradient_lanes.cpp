@@ -1,7 +1,7 @@
 // The gradient of a convolution's kernel with a window channel in each lane: nothing is packed but
 // what lies on the windows, and what meets the padding is left out.
-#include "convolution_correlation.hpp"
-#include "convolution_lane_kernels.hpp"
+#include "convolution/correlation.hpp"
+#include "convolution/lane_kernels.hpp"
 
 #include <algorithm>
 

@@ -1,15 +1,15 @@
-// Convolutions as matrix products: the kernel times the source (convolution_image.hpp), group by
+// Convolutions as matrix products: the kernel times the source (convolution/image.hpp), group by
 // group.
-#include "convolution_image.hpp"
-#include "convolution_kernel_rows.hpp"
+#include "convolution/image.hpp"
+#include "convolution/kernel_rows.hpp"
 
 namespace torchlean::cpu {
 namespace {
 
 template <class T>
-class Products {
+class PackedProducts {
  public:
-  Products(const Correlation<T> &at, const Phases &phase)
+  PackedProducts(const Correlation<T> &at, const Phases &phase)
       : at_(at),
         phase_(phase),
         kernels_(gemm_kernels<T>(at.instance.target)),
@@ -110,7 +110,7 @@ class Products {
 
 template <class T>
 void correlate_by_products(const Correlation<T> &at, const Phases &phase) {
-  Products<T>(at, phase).run();
+  PackedProducts<T>(at, phase).run();
 }
 
 template void correlate_by_products(const Correlation<float> &, const Phases &);

@@ -1,7 +1,7 @@
 // Convolutions of groups with few target channels, a group of a sample in each lane: good where
 // lines are short, since no lane is lost at their ends.
-#include "convolution_correlation.hpp"
-#include "convolution_lane_kernels.hpp"
+#include "convolution/correlation.hpp"
+#include "convolution/lane_kernels.hpp"
 
 #include <algorithm>
 #include <numeric>

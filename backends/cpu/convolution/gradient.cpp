@@ -1,6 +1,6 @@
 // The gradient of a convolution's kernel: what lies on the windows times the image, turned round.
-#include "convolution_correlation.hpp"
-#include "convolution_image.hpp"
+#include "convolution/correlation.hpp"
+#include "convolution/image.hpp"
 
 namespace torchlean::cpu {
 

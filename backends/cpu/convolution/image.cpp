@@ -1,5 +1,5 @@
 // A convolution's source as the right operand of a matrix product.
-#include "convolution_image.hpp"
+#include "convolution/image.hpp"
 
 #include <algorithm>
 

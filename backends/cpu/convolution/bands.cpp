@@ -1,8 +1,8 @@
 // Convolutions as matrix products whose right operand is never packed: a tile reads its columns
-// where they lie in a band (convolution_band.hpp), since every tap is an offset there.
+// where they lie in a band (convolution/band.hpp), since every tap is an offset there.
 //
 // Columns run through the lines of a band. What lies between lines is computed and dropped.
-#include "convolution_kernel_rows.hpp"
+#include "convolution/kernel_rows.hpp"
 
 namespace torchlean::cpu {
 namespace {

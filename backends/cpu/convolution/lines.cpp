@@ -1,6 +1,6 @@
 // Convolutions of groups with one or two target channels: lines of the result are sums of weighted
 // lines of the source.
-#include "convolution_correlation.hpp"
+#include "convolution/correlation.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // A piece of a convolution's source with zeros around it.
-#include "convolution_band.hpp"
+#include "convolution/band.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // From the windows of a convolution to its positions, and back.
 #pragma once
 
-#include "convolution_band.hpp"
+#include "convolution/band.hpp"
 #include "gemm.hpp"
 #include "threads.hpp"
 

@@ -1,8 +1,8 @@
 // The loops of convolutions that have a channel in each lane.
-#include "convolution_lane_kernels.hpp"
+#include "convolution/lane_kernels.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "convolution_lane_kernels.cpp"
+#define HWY_TARGET_INCLUDE "convolution/lane_kernels.cpp"
 #include "targets.hpp"
 
 #include <hwy/foreach_target.h>

@@ -1,5 +1,5 @@
 // Which values of a convolution meet, axis by axis.
-#include "convolution_phases.hpp"
+#include "convolution/phases.hpp"
 
 #include <algorithm>
 #include <utility>

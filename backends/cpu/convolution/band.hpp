@@ -6,8 +6,8 @@
 // for each tap.
 #pragma once
 
-#include "convolution_kernels.hpp"
-#include "convolution_phases.hpp"
+#include "convolution/kernels.hpp"
+#include "convolution/phases.hpp"
 
 namespace torchlean::cpu {
 

@@ -2,7 +2,7 @@
 // channels, columns pairs of source channel and tap of a phase.
 #pragma once
 
-#include "convolution_correlation.hpp"
+#include "convolution/correlation.hpp"
 
 namespace torchlean::cpu {
 

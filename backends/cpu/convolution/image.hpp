@@ -1,7 +1,7 @@
 // A convolution's source as the right operand of a matrix product.
 #pragma once
 
-#include "convolution_band.hpp"
+#include "convolution/band.hpp"
 #include "gemm.hpp"
 
 namespace torchlean::cpu {

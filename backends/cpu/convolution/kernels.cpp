@@ -1,8 +1,8 @@
 // The loops of convolutions that have vectors in them.
-#include "convolution_kernels.hpp"
+#include "convolution/kernels.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "convolution_kernels.cpp"
+#define HWY_TARGET_INCLUDE "convolution/kernels.cpp"
 #include "targets.hpp"
 
 #include <hwy/foreach_target.h>
