@@ -140,7 +140,8 @@ std::vector<Case<T>> cases() {
          });
        }});
   for (const tl_scan_op op : {TL_SCAN_CONSTANT, TL_SCAN_VARYING})
-    for (const uint64_t state : {uint64_t{5}, cols}) cases.push_back(scan<T>(op, rows + 1, state));
+    for (const auto &[time, state] : {std::pair{rows + 1, uint64_t{5}}, {5 * rows + 1, cols}})
+      cases.push_back(scan<T>(op, time, state));  // the second one is shared out
   for (const tl_row_mask_op op : {TL_ROW_MASK_FIRST_MAX, TL_ROW_MASK_TOP_K})
     cases.push_back({"mask " + std::to_string(op), [op](Backend &b) {
                        const Buffer<T> input(b, x);
