@@ -536,15 +536,15 @@ TEST_CASE("the device is this host, with figures of its own storages") {
 TEST_CASE("only the host's processor is a device, and only a core of this build is served") {
   const BackendVTable *table = torchlean_backend_entry(&test_host);
   tl_instance *instance = nullptr;
-  tl_create_options options = {sizeof options, "cuda:0", 0, 1, nullptr};
-  CHECK(table->create(&options, &instance) == TL_UNAVAILABLE);
+  tl_create_options how = {sizeof how, "cuda:0", 0, 1, nullptr};
+  CHECK(table->create(&how, &instance) == TL_UNAVAILABLE);
   CHECK(error_text.find("cuda:0") != std::string::npos);
-  options.device = "";
-  CHECK(table->create(&options, &instance) == TL_OK);
+  how.device = "";
+  CHECK(table->create(&how, &instance) == TL_OK);
   table->destroy(instance);
   CHECK(table->create(nullptr, &instance) == TL_INVALID_ARGUMENT);
-  options.device = nullptr;
-  CHECK(table->create(&options, &instance) == TL_INVALID_ARGUMENT);
+  how.device = nullptr;
+  CHECK(table->create(&how, &instance) == TL_INVALID_ARGUMENT);
 
   tl_host other = test_host;
   other.abi_version = TL_ABI_VERSION + 1;
