@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <thread>
 
 namespace torchlean::cpu {
@@ -82,8 +83,18 @@ bool Allocator::trim() noexcept {
 }
 
 void *Allocator::Shelf::take([[maybe_unused]] size_t size) {
+  void *block = nullptr;
+  const auto is_takers = [taker = pthread_self()](const Kept &kept) { return kept.giver == taker; };
   lock();
-  void *const block = count_ == 0 ? nullptr : blocks_[--count_];
+  if (count_ > 0) {
+    const auto last = std::reverse_iterator(kept_.begin() + count_);
+    const auto searched = last + std::min(count_, places_searched);
+    const auto found = std::find_if(last, searched, is_takers);
+    const auto chosen = (found == searched ? last : found).base() - 1;
+    block = chosen->block;
+    std::copy(chosen + 1, kept_.begin() + count_, chosen);
+    --count_;
+  }
   unlock();
   if (block != nullptr) ASAN_UNPOISON_MEMORY_REGION(block, size);
   return block;
@@ -94,7 +105,7 @@ bool Allocator::Shelf::put(void *block, [[maybe_unused]] size_t size, size_t mos
   const bool fits = count_ < std::min(most, places);
   if (fits) {
     ASAN_POISON_MEMORY_REGION(block, size);  // nobody may use it meanwhile
-    blocks_[count_++] = block;
+    kept_[count_++] = {block, pthread_self()};
   }
   unlock();
   return fits;

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include <pthread.h>
+
 namespace torchlean::cpu {
 
 // Any thread may call.
@@ -37,6 +39,8 @@ class Allocator {
   // Blocks of one size below 1 MiB.
   class Shelf {
    public:
+    // The last block that the calling thread put there, since it may be in that processor's cache;
+    // of another thread where there is none among the last ones.
     void *take(size_t size);
     // False where it holds `most` already.
     bool put(void *block, size_t size, size_t most);
@@ -45,10 +49,16 @@ class Allocator {
     void lock();
     void unlock() { locked_.clear(std::memory_order_release); }
 
+    struct Kept {
+      void *block;
+      pthread_t giver;
+    };
+
     static constexpr size_t places = 128;
+    static constexpr size_t places_searched = 8;
     std::atomic_flag locked_;
     size_t count_ = 0;
-    std::array<void *, places> blocks_;
+    std::array<Kept, places> kept_;
   };
 
   static constexpr size_t shelf_count = 8 + 4 * 11;

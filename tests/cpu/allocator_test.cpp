@@ -3,6 +3,8 @@
 
 #include "reference/fixture.hpp"
 
+#include <thread>
+
 using namespace torchlean::cpu;
 using namespace torchlean::test;
 
@@ -63,6 +65,18 @@ TEST_CASE("a freed block serves the next request of its class, and no other") {
     kept.free(again, kept.allocator.block_size(bytes));
     kept.free(other, bytes + kept.allocator.block_size(bytes));
   }
+}
+
+TEST_CASE("a thread gets the blocks that it freed, which may be in its processor's cache") {
+  Kept kept("1024");
+  void *const own = kept.alloc(kibibyte);
+  void *const other = kept.alloc(kibibyte);
+  kept.free(own, kibibyte);
+  std::thread([&] { kept.free(other, kibibyte); }).join();
+  CHECK(kept.alloc(kibibyte) == own);
+  CHECK(kept.alloc(kibibyte) == other);  // there is no other
+  kept.free(own, kibibyte);
+  kept.free(other, kibibyte);
 }
 
 TEST_CASE("figures are exact: bytes in use as asked for, whole blocks reserved, peaks of both") {
