@@ -366,25 +366,13 @@ constexpr FourierKernels<T> make_loops() {
   return loops;
 }
 
-constexpr FourierKernels<float> float_transforms = make_loops<float>();
-constexpr FourierKernels<double> double_transforms = make_loops<double>();
+template <class T>
+constexpr FourierKernels<T> kernels = make_loops<T>();
 
 }  // namespace
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace torchlean::cpu {
-
-template <>
-const FourierKernels<float> &fourier_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, float_transforms);
-}
-
-template <>
-const FourierKernels<double> &fourier_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, double_transforms);
-}
-
-}  // namespace torchlean::cpu
+TORCHLEAN_CPU_KERNELS(FourierKernels, fourier_kernels)
 #endif

@@ -9,25 +9,17 @@
 
 #include <hwy/highway.h>
 
-#include "simd-inl.h"
+#include "tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
 namespace {
 
-// Tiles that leave registers for a row of b and an element of a.
-#if HWY_TARGET == HWY_AVX3
-constexpr int64_t tile_rows = 8;
-#else
-constexpr int64_t tile_rows = 4;
-#endif
-constexpr int64_t tile_vectors = 3;
-
 // sum[r][v] = the sums of a tile; row(k) is where row k of b begins. Says early that results will
 // be written from `to` on.
 template <class T, int rows, int vectors, class Row>
-HWY_INLINE void add_products(const Tile<T> &tile, const T *to, const Row &row,
-                             Vec<T> (&sum)[rows][vectors]) {
+HWY_INLINE void multiply(const Tile<T> &tile, const T *to, const Row &row,
+                         Vec<T> (&sum)[rows][vectors]) {
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
   const T *left[rows];
@@ -42,18 +34,7 @@ HWY_INLINE void add_products(const Tile<T> &tile, const T *to, const Row &row,
   }
   const int64_t a_step = tile.a_step;
   const int64_t depth = tile.depth;
-  for (int64_t k = 0, at = 0; k < depth; ++k, at += a_step) {
-    const T *const b = row(k);
-    Vec<T> right[vectors];
-#pragma GCC unroll 3
-    for (int v = 0; v < vectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) {
-      const Vec<T> factor = hn::Set(d, left[r][at]);
-#pragma GCC unroll 3
-      for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(factor, right[v], sum[r][v]);
-    }
-  }
+  for (int64_t k = 0, at = 0; k < depth; ++k, at += a_step) add_products(left, at, row(k), sum);
 }
 
 template <class T, int rows, int vectors>
@@ -68,7 +49,7 @@ void multiply_tile(const Tile<T> &tile) {
     b += b_step;
     return row;
   };
-  add_products(tile, tile.c, next_row, sum);
+  multiply(tile, tile.c, next_row, sum);
   const int64_t in_last = tile.cols - (vectors - 1) * lanes;
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
@@ -97,7 +78,7 @@ void multiply_scattered(const Tile<T> &tile, const Scattered &where) {
   const T *const b = tile.b;
   const int64_t *const b_rows = where.rows;
   const auto row = [&](int64_t k) HWY_ATTR { return b + b_rows[k]; };
-  add_products(tile, tile.c + where.pieces->to, row, sum);
+  multiply(tile, tile.c + where.pieces->to, row, sum);
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
     T *const c = tile.c + r * tile.c_row;
@@ -337,25 +318,13 @@ constexpr GemmKernels<T> make_kernels() {
   return kernels;
 }
 
-constexpr GemmKernels<float> float_kernels = make_kernels<float>();
-constexpr GemmKernels<double> double_kernels = make_kernels<double>();
+template <class T>
+constexpr GemmKernels<T> kernels = make_kernels<T>();
 
 }  // namespace
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace torchlean::cpu {
-
-template <>
-const GemmKernels<float> &gemm_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, float_kernels);
-}
-
-template <>
-const GemmKernels<double> &gemm_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, double_kernels);
-}
-
-}  // namespace torchlean::cpu
+TORCHLEAN_CPU_KERNELS(GemmKernels, gemm_kernels)
 #endif

@@ -257,28 +257,14 @@ void smooth_shares(const SmoothWindows<T> &windows, const T *gradient) {
 }
 
 template <class T>
-constexpr PoolingKernels<T> loops = {slide<Sum, T>, slide<Max, T>,   slide_max_at<T>, fold<Sum, T>,
-                                     fold<Max, T>,  fold_max_at<T>,  fill<T>,         divide<T>,
-                                     smooth<T>,     smooth_shares<T>};
-constexpr PoolingKernels<float> float_pools = loops<float>;
-constexpr PoolingKernels<double> double_pools = loops<double>;
+constexpr PoolingKernels<T> kernels = {
+    slide<Sum, T>,  slide<Max, T>, slide_max_at<T>, fold<Sum, T>, fold<Max, T>,
+    fold_max_at<T>, fill<T>,       divide<T>,       smooth<T>,    smooth_shares<T>};
 
 }  // namespace
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace torchlean::cpu {
-
-template <>
-const PoolingKernels<float> &pooling_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, float_pools);
-}
-
-template <>
-const PoolingKernels<double> &pooling_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, double_pools);
-}
-
-}  // namespace torchlean::cpu
+TORCHLEAN_CPU_KERNELS(PoolingKernels, pooling_kernels)
 #endif

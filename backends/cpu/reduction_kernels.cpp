@@ -203,25 +203,11 @@ void total_blocks(const T *x, uint64_t n, uint64_t lanes, uint64_t begin, uint64
 template <class T>
 constexpr ReductionKernels<T> kernels = {fold_kernels<Sum, T>, fold_kernels<Maximum, T>,
                                          total_blocks<T>};
-constexpr ReductionKernels<float> float_reductions = kernels<float>;
-constexpr ReductionKernels<double> double_reductions = kernels<double>;
 
 }  // namespace
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace torchlean::cpu {
-
-template <>
-const ReductionKernels<float> &reduction_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, float_reductions);
-}
-
-template <>
-const ReductionKernels<double> &reduction_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, double_reductions);
-}
-
-}  // namespace torchlean::cpu
+TORCHLEAN_CPU_KERNELS(ReductionKernels, reduction_kernels)
 #endif  // HWY_ONCE

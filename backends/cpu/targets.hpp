@@ -60,6 +60,18 @@
                            HWY_NAMESPACE::__VA_ARGS__)
 #endif
 
+// TORCHLEAN_CPU_KERNELS(Kernels, getter) defines `const Kernels<T> &getter(Target)` for float and
+// double, as the constant `kernels<T>` of that target's namespace: for a file of kernels alone.
+#define TORCHLEAN_CPU_KERNELS(Kernels, getter)                                   \
+  template <>                                                                    \
+  const torchlean::cpu::Kernels<float> &torchlean::cpu::getter(Target target) {  \
+    return TORCHLEAN_CPU_CHOOSE(target, kernels<float>);                         \
+  }                                                                              \
+  template <>                                                                    \
+  const torchlean::cpu::Kernels<double> &torchlean::cpu::getter(Target target) { \
+    return TORCHLEAN_CPU_CHOOSE(target, kernels<double>);                        \
+  }
+
 namespace torchlean::cpu {
 
 template <class T>

@@ -88,8 +88,6 @@ class ChannelLanes {
   }
 
  private:
-  using Term = typename LaneProducts<T>::Term;
-
   static constexpr int64_t most_vectors = LaneKernels<T>::most_vectors;
 
   // Neighbouring places of a phase.
@@ -123,7 +121,7 @@ class ChannelLanes {
     Result<T> weights;
     Result<T> y;
     Result<T> dense;
-    std::vector<Term> terms;
+    std::vector<LaneTerm> terms;
   };
 
   // Source channels of a block, whose weights for a panel stay in a second-level cache.

@@ -48,7 +48,7 @@ class GradientLanes {
         [&](int64_t begin, int64_t end) {
           Result<T> y(at_.instance, static_cast<uint64_t>(high * taps_ * most_vectors * lanes_));
           std::vector<Tap> taps;
-          std::vector<Term> terms;
+          std::vector<LaneTerm> terms;
           for (int64_t task = begin; task < end; ++task) {
             const int64_t channel = task % tiles * high;
             const int64_t channels = std::min(high, at_.position_channels - channel);
@@ -60,8 +60,6 @@ class GradientLanes {
   }
 
  private:
-  using Term = typename LaneProducts<T>::Term;
-
   static constexpr int64_t most_vectors = LaneKernels<T>::most_vectors;
 
   // Lines that a tap meets, so many places of each.
@@ -103,7 +101,7 @@ class GradientLanes {
               });
   }
 
-  void list_terms(int64_t width, std::vector<Tap> &taps, std::vector<Term> &terms) const {
+  void list_terms(int64_t width, std::vector<Tap> &taps, std::vector<LaneTerm> &terms) const {
     const auto &[planes, rows, cols] = axes_;
     taps.clear();
     terms.clear();
@@ -126,7 +124,7 @@ class GradientLanes {
   }
 
   void multiply(int64_t group, int64_t panel, int64_t channel, int64_t channels,
-                const std::vector<Tap> &taps, const std::vector<Term> &terms, T *y) {
+                const std::vector<Tap> &taps, const std::vector<LaneTerm> &terms, T *y) {
     const int64_t wide = width(panel);
     std::fill_n(y, channels * taps_ * wide, T(0));
     for (int64_t n = 0; n < at_.batch; ++n) {

@@ -278,7 +278,7 @@ class GroupLanes {
   Result<T> weights_;
   Result<T> starts_;
   std::vector<int64_t> cols_;
-  std::vector<typename WeighedLanes<T>::Term> terms_;
+  std::vector<LaneTerm> terms_;
   std::vector<int64_t> begins_;  // of each line's terms, and the end
 };
 

@@ -185,27 +185,13 @@ T sum(const T *x, int64_t count) {
       hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 }
 
-constexpr ConvolutionKernels<float> float_loops = {pad<float>, pack<float>, weigh<float>,
-                                                   sum<float>};
-constexpr ConvolutionKernels<double> double_loops = {pad<double>, pack<double>, weigh<double>,
-                                                     sum<double>};
+template <class T>
+constexpr ConvolutionKernels<T> kernels = {pad<T>, pack<T>, weigh<T>, sum<T>};
 
 }  // namespace
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace torchlean::cpu {
-
-template <>
-const ConvolutionKernels<float> &convolution_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, float_loops);
-}
-
-template <>
-const ConvolutionKernels<double> &convolution_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, double_loops);
-}
-
-}  // namespace torchlean::cpu
+TORCHLEAN_CPU_KERNELS(ConvolutionKernels, convolution_kernels)
 #endif

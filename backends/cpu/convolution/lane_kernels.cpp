@@ -9,6 +9,7 @@
 
 #include <hwy/highway.h>
 
+#include "tile-inl.h"
 #include "transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -124,14 +125,6 @@ void weigh(const WeighedLanes<T> &work) {
   weigh_targets<most_targets>(work);
 }
 
-// Tiles that leave registers for a row of weights and a value of x.
-#if HWY_TARGET == HWY_AVX3
-constexpr int64_t tile_places = 8;
-#else
-constexpr int64_t tile_places = 4;
-#endif
-constexpr int64_t tile_vectors = 3;
-
 template <class T, int places, int vectors, bool is_apart>
 void multiply(const LaneProducts<T> &work) {
   const Lanes<T> d;
@@ -150,17 +143,8 @@ void multiply(const LaneProducts<T> &work) {
 #pragma GCC unroll 8
     for (int i = 0; i < places; ++i) left[i] = work.x + i * work.x_step + work.terms[t].from;
     const T *weights = work.weights + work.terms[t].weights;
-    for (int64_t k = 0, at = 0; k < depth; ++k, weights += step, at += depth_step) {
-      Vec<T> right[vectors];
-#pragma GCC unroll 3
-      for (int v = 0; v < vectors; ++v) right[v] = hn::LoadU(d, weights + v * lanes);
-#pragma GCC unroll 8
-      for (int i = 0; i < places; ++i) {
-        const Vec<T> factor = hn::Set(d, left[i][at]);
-#pragma GCC unroll 3
-        for (int v = 0; v < vectors; ++v) sum[i][v] = hn::MulAdd(factor, right[v], sum[i][v]);
-      }
-    }
+    for (int64_t k = 0, at = 0; k < depth; ++k, weights += step, at += depth_step)
+      add_products(left, at, weights, sum);
   }
 #pragma GCC unroll 8
   for (int i = 0; i < places; ++i)
@@ -170,13 +154,13 @@ void multiply(const LaneProducts<T> &work) {
 }
 
 template <class T, int places, bool is_apart>
-constexpr void add_products(LaneKernels<T> &kernels) {
+constexpr void add_tiles(LaneKernels<T> &kernels) {
   if constexpr (places > 0) {
     auto &row = kernels.multiply[is_apart][places - 1];
     row[0] = multiply<T, places, 1, is_apart>;
     row[1] = multiply<T, places, 2, is_apart>;
     row[2] = multiply<T, places, 3, is_apart>;
-    add_products<T, places - 1, is_apart>(kernels);
+    add_tiles<T, places - 1, is_apart>(kernels);
   }
 }
 
@@ -184,34 +168,22 @@ template <class T>
 constexpr LaneKernels<T> make_kernels() {
   LaneKernels<T> kernels{};
   kernels.lanes = hn::MaxLanes(Lanes<T>());
-  kernels.places = tile_places;
-  add_products<T, tile_places, false>(kernels);
-  add_products<T, tile_places, true>(kernels);
+  kernels.places = tile_rows;
+  add_tiles<T, tile_rows, false>(kernels);
+  add_tiles<T, tile_rows, true>(kernels);
   kernels.transpose = transpose<T>;
   kernels.targets = most_targets;
   kernels.weigh = weigh<T>;
   return kernels;
 }
 
-constexpr LaneKernels<float> float_kernels = make_kernels<float>();
-constexpr LaneKernels<double> double_kernels = make_kernels<double>();
+template <class T>
+constexpr LaneKernels<T> kernels = make_kernels<T>();
 
 }  // namespace
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace torchlean::cpu {
-
-template <>
-const LaneKernels<float> &lane_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, float_kernels);
-}
-
-template <>
-const LaneKernels<double> &lane_kernels(Target target) {
-  return TORCHLEAN_CPU_CHOOSE(target, double_kernels);
-}
-
-}  // namespace torchlean::cpu
+TORCHLEAN_CPU_KERNELS(LaneKernels, lane_kernels)
 #endif

@@ -5,21 +5,22 @@
 
 namespace torchlean::cpu {
 
+// What the terms of a sum begin with, in x and in the weights.
+struct LaneTerm {
+  int64_t from;
+  int64_t weights;
+};
+
 // y[t * y_step + i] = start[t] + sum over all terms and taps of weights[t * weights_step +
 // term.weights + j] * x[i * x_step + term.from + taps[j]] for targets t and places i, of vectors:
 // steps, from and taps are elements.
 template <class T>
 struct WeighedLanes {
-  struct Term {
-    int64_t from;
-    int64_t weights;
-  };
-
   const T *x;
   int64_t x_step;
   const T *weights;  // a vector for each tap
   int64_t weights_step;
-  const Term *terms;
+  const LaneTerm *terms;
   int64_t term_count;
   const int64_t *taps;
   int64_t tap_count;
@@ -34,17 +35,12 @@ struct WeighedLanes {
 // depth_step] * weights[term.weights + k * weights_step + j], term after term.
 template <class T>
 struct LaneProducts {
-  struct Term {
-    int64_t from;
-    int64_t weights;
-  };
-
   const T *x;
   int64_t x_step;
   int64_t depth_step;
   const T *weights;
   int64_t weights_step;
-  const Term *terms;
+  const LaneTerm *terms;
   int64_t term_count;
   int64_t depth;
   T *y;
