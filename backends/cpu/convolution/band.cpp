@@ -89,8 +89,8 @@ void Band<T>::fill(const Places &places, const T *source, int64_t channels, T *t
   const int64_t plane_size = phase_[1]->source_size * phase_[2]->source_size;
   for (int64_t c = 0; c < channels; ++c, source += planes * plane_size)
     for (const AxisTap &tap : phase_[0]->taps) {
-      const int64_t plane = places.first * phase_[0]->source_step + tap.offset;
-      const bool is_inside = plane >= 0 && plane < planes;
+      const int64_t plane = phase_[0]->read_by(places.first, tap);
+      const bool is_inside = phase_[0]->is_inside(plane);
       fill_plane(places, is_inside ? source + plane * plane_size : nullptr, to);
       to += plane_stride_;
     }

@@ -182,11 +182,9 @@ class Bands {
 
   void scatter(int64_t first_channel, const Places &places, const T *dense) const {
     for (int64_t r = 0; r < rows_; ++r)
-      for (int64_t i = 0; i < places.lines; ++i, dense += places.length) {
-        T *const to =
-            at_.target_of(phase_, first_channel + r, places.first, places.second + i, places.third);
-        for (int64_t q = 0; q < places.length; ++q) to[q * phase_[2]->step] = dense[q];
-      }
+      for (int64_t i = 0; i < places.lines; ++i, dense += places.length)
+        at_.put(phase_, first_channel + r, places.first, places.second + i, places.third, dense,
+                places.length);
   }
 
   const Correlation<T> &at_;

@@ -18,8 +18,7 @@ class ChannelLanes {
         lanes_(kernels_.lanes),
         taps_(static_cast<int64_t>(at.windows.count(Side::tap))),
         block_(block_of(at.sources.count, taps_)),
-        vectors_((at.targets.count + lanes_ - 1) / lanes_),
-        panels_((vectors_ + most_vectors - 1) / most_vectors),
+        panels_(at.targets.count, lanes_),
         most_places_(axes[2].front().count),
         turned_(at.instance, 0) {}
 
@@ -70,16 +69,13 @@ class ChannelLanes {
     const int64_t most_lines = (lines + chunks - 1) / chunks;
     const int64_t products =
         most_lines * most_places_ * most_vectors * lanes_ * at_.sources.count * taps_;
-    each_task(at_.instance, at_.groups * chunks * panels_, products,
+    each_task(at_.instance, at_.groups * chunks * panels_.count(), products,
               [&](int64_t begin, int64_t end) {
                 Work work(*this, most_lines * most_places_);
                 for (int64_t task = begin; task < end; ++task) {
-                  const int64_t panel = task % panels_;
-                  const int64_t chunk = task / panels_ % chunks;
-                  const int64_t first = panel * vectors_ / panels_;
-                  multiply({.group = task / panels_ / chunks,
-                            .first = first * lanes_,
-                            .vectors = (panel + 1) * vectors_ / panels_ - first,
+                  const int64_t chunk = task / panels_.count() % chunks;
+                  multiply({.group = task / panels_.count() / chunks,
+                            .panel = task % panels_.count(),
                             .line = chunk * lines / chunks,
                             .end = (chunk + 1) * lines / chunks},
                            work);
@@ -101,8 +97,7 @@ class ChannelLanes {
   // Some target channels of a group, in lines numbered through all samples.
   struct Piece {
     int64_t group;
-    int64_t first;
-    int64_t vectors;
+    int64_t panel;
     int64_t line;
     int64_t end;
   };
@@ -143,7 +138,7 @@ class ChannelLanes {
     constexpr int64_t least_places = 100;
     const int64_t places = at_.batch * at_.target_size();
     const int64_t threads = at_.instance.threads.load(std::memory_order_relaxed);
-    const int64_t others = at_.groups * panels_;
+    const int64_t others = at_.groups * panels_.count();
     const int64_t wanted = threads == 1 ? 1 : (4 * threads + others - 1) / others;
     const int64_t least = (places + most_places - 1) / most_places;
     const int64_t most = std::max<int64_t>(1, places / least_places);
@@ -184,10 +179,6 @@ class ChannelLanes {
               });
   }
 
-  int64_t used(const Piece &piece) const {
-    return std::min(piece.vectors * lanes_, at_.targets.count - piece.first);
-  }
-
   void multiply(const Piece &piece, Work &work) {
     start(piece, work);
     for (int64_t channel = 0; channel < at_.sources.count; channel += block_) {
@@ -195,18 +186,18 @@ class ChannelLanes {
       T *y = work.y.begin();
       for (int64_t line = piece.line; line < piece.end; ++line) {
         multiply_line(piece, channel, line, y, work);
-        y += line_of(line).count() * piece.vectors * lanes_;
+        y += line_of(line).count() * panels_.width(piece.panel);
       }
     }
     put(piece, work);
   }
 
   void start(const Piece &piece, Work &work) const {
-    const int64_t width = piece.vectors * lanes_;
+    const int64_t width = panels_.width(piece.panel);
     std::vector<T> starts(static_cast<size_t>(width));
-    for (int64_t j = 0; j < used(piece); ++j)
+    for (int64_t j = 0; j < panels_.used(piece.panel); ++j)
       starts[static_cast<size_t>(j)] =
-          at_.start_of(piece.group * at_.targets.count + piece.first + j);
+          at_.start_of(piece.group * at_.targets.count + panels_.first(piece.panel) + j);
     T *y = work.y.begin();
     for (int64_t line = piece.line; line < piece.end; ++line)
       for (int64_t i = 0; i < line_of(line).count(); ++i, y += width)
@@ -215,13 +206,14 @@ class ChannelLanes {
 
   // Weights of a block: rows are pairs of channel and tap, columns target channels.
   void pack(const Piece &piece, int64_t channel, Work &work) const {
-    const T *const kernel = at_.kernel_of(piece.group * at_.targets.count + piece.first) +
-                            channel * at_.sources.kernel_stride;
-    const int64_t width = piece.vectors * lanes_;
+    const T *const kernel =
+        at_.kernel_of(piece.group * at_.targets.count + panels_.first(piece.panel)) +
+        channel * at_.sources.kernel_stride;
+    const int64_t width = panels_.width(piece.panel);
     const int64_t here = block_size(channel);
     if (at_.targets.kernel_stride == 1) {
       for (int64_t c = 0; c < here; ++c)
-        std::copy_n(kernel + c * at_.sources.kernel_stride, used(piece),
+        std::copy_n(kernel + c * at_.sources.kernel_stride, panels_.used(piece.panel),
                     work.weights.begin() + c * width);
       return;
     }
@@ -231,25 +223,23 @@ class ChannelLanes {
     for (int64_t c = 0; c < here; c += together)
       kernels_.transpose(kernel + c * at_.sources.kernel_stride, at_.targets.kernel_stride,
                          work.weights.begin() + c * taps_ * width, width, together * taps_,
-                         used(piece));
+                         panels_.used(piece.panel));
   }
 
   void multiply_line(const Piece &piece, int64_t channel, int64_t line, T *y, Work &work) {
     const auto &[phase, plane_of, row_of] = line_of(line);
     const Phase &planes = *phase[0], &rows = *phase[1], &cols = *phase[2];
-    const int64_t width = piece.vectors * lanes_;
+    const int64_t width = panels_.width(piece.panel);
     const int64_t here = block_size(channel);
     // Of each column of taps those that lie inside.
     work.terms.clear();
     for (const AxisTap &third : cols.taps)
       for (const AxisTap &first : planes.taps)
         for (const AxisTap &second : rows.taps) {
-          const int64_t plane = plane_of * planes.source_step + first.offset;
-          const int64_t row = row_of * rows.source_step + second.offset;
-          if (plane >= 0 && plane < planes.source_size && row >= 0 && row < rows.source_size)
-            work.terms.push_back(
-                {((plane * rows.source_size + row) * cols.source_size + third.offset) * here,
-                 at_.tap_of(first, second, third) * width});
+          const int64_t read = line_read(phase, plane_of, first, row_of, second);
+          if (read >= 0)
+            work.terms.push_back({(read * cols.source_size + third.offset) * here,
+                                  at_.tap_of(first, second, third) * width});
         }
     if (work.terms.empty()) return;
     const auto count = static_cast<int64_t>(cols.taps.size());
@@ -269,7 +259,7 @@ class ChannelLanes {
         int64_t alike = 1;
         while (tap + alike < count && range(tap + alike) == std::pair{from, to}) ++alike;
         if (from < to)
-          kernels_.multiply[0][to - from - 1][piece.vectors - 1](
+          kernels_.multiply[0][to - from - 1][width / lanes_ - 1](
               {.x = x + from * cols.source_step * here,
                .x_step = cols.source_step * here,
                .depth_step = 1,
@@ -287,7 +277,7 @@ class ChannelLanes {
 
   // Lines of one phase and sample go together.
   void put(const Piece &piece, Work &work) const {
-    const int64_t width = piece.vectors * lanes_;
+    const int64_t width = panels_.width(piece.panel);
     const T *y = work.y.begin();
     for (int64_t line = piece.line; line < piece.end;) {
       const Line &first = line_of(line);
@@ -296,13 +286,14 @@ class ChannelLanes {
       const int64_t lines = std::min(piece.end - line, left);
       const int64_t places = lines * first.count();
       const int64_t channel =
-          (line / lines_of_sample() * at_.groups + piece.group) * at_.targets.count + piece.first;
+          (line / lines_of_sample() * at_.groups + piece.group) * at_.targets.count +
+          panels_.first(piece.panel);
       if (in_order()) {
         kernels_.transpose(y, width, at_.target_of(first.phase, channel, first.plane, first.row, 0),
-                           at_.target_size(), used(piece), places);
+                           at_.target_size(), panels_.used(piece.panel), places);
       } else {
-        kernels_.transpose(y, width, work.dense.begin(), places, used(piece), places);
-        scatter(work.dense.begin(), channel, used(piece), line, lines);
+        kernels_.transpose(y, width, work.dense.begin(), places, panels_.used(piece.panel), places);
+        scatter(work.dense.begin(), channel, panels_.used(piece.panel), line, lines);
       }
       y += places * width;
       line += lines;
@@ -314,8 +305,8 @@ class ChannelLanes {
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t j = 0; j < lines; ++j) {
         const auto &[phase, plane, row] = line_of(line + j);
-        T *const to = at_.target_of(phase, channel + c, plane, row, 0);
-        for (int64_t k = 0; k < phase[2]->count; ++k) to[k * phase[2]->step] = *from++;
+        at_.put(phase, channel + c, plane, row, 0, from, phase[2]->count);
+        from += phase[2]->count;
       }
   }
 
@@ -324,9 +315,8 @@ class ChannelLanes {
   const LaneKernels<T> &kernels_;
   const int64_t lanes_;
   const int64_t taps_;
-  const int64_t block_;    // source channels
-  const int64_t vectors_;  // of target channels
-  const int64_t panels_;
+  const int64_t block_;        // source channels
+  const Panels<T> panels_;     // of target channels
   const int64_t most_places_;  // of a line
   std::vector<Line> sample_;   // its lines, phase after phase
   Result<T> turned_;

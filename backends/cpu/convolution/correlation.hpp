@@ -68,6 +68,13 @@ struct Correlation {
            (plane * windows[1].size[to] + row) * windows[2].size[to] + col;
   }
 
+  // Writes neighbouring places of a channel.
+  void put(const Phases &phase, int64_t channel, int64_t first, int64_t second, int64_t third,
+           const T *values, int64_t count) const {
+    T *const places = target_of(phase, channel, first, second, third);
+    for (int64_t i = 0; i < count; ++i) places[i * phase[2]->step] = values[i];
+  }
+
   // The kernel's index of a tap.
   int64_t tap_of(const AxisTap &a, const AxisTap &b, const AxisTap &c) const {
     return (a.tap * windows[1].size[Side::tap] + b.tap) * windows[2].size[Side::tap] + c.tap;

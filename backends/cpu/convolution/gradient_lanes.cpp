@@ -21,8 +21,7 @@ class GradientLanes {
         positions_(static_cast<int64_t>(at.windows.count(Side::position))),
         taps_(static_cast<int64_t>(at.windows.count(Side::tap))),
         row_(at.groups * at.position_channels * taps_),
-        vectors_((at.window_channels + lanes_ - 1) / lanes_),
-        panels_((vectors_ + most_vectors - 1) / most_vectors),
+        panels_(at.window_channels, lanes_),
         turned_(at.instance, 0) {}
 
   // The other way packs the image for some 10 window channels' worth of time, and multiplies with
@@ -42,21 +41,23 @@ class GradientLanes {
     if (at_.groups > 1) std::fill_n(at_.d_kernel, at_.groups * at_.window_channels * row_, T(0));
     const int64_t high = kernels_.places;
     const int64_t tiles = (at_.position_channels + high - 1) / high;
-    each_task(
-        at_.instance, at_.groups * panels_ * tiles,
-        at_.batch * places_ * high * taps_ * most_vectors * lanes_,
-        [&](int64_t begin, int64_t end) {
-          Result<T> y(at_.instance, static_cast<uint64_t>(high * taps_ * most_vectors * lanes_));
-          std::vector<Tap> taps;
-          std::vector<LaneTerm> terms;
-          for (int64_t task = begin; task < end; ++task) {
-            const int64_t channel = task % tiles * high;
-            const int64_t channels = std::min(high, at_.position_channels - channel);
-            const int64_t panel = task / tiles % panels_;
-            if (task == begin || task % tiles == 0) list_terms(width(panel), taps, terms);
-            multiply(task / tiles / panels_, panel, channel, channels, taps, terms, y.begin());
-          }
-        });
+    each_task(at_.instance, at_.groups * panels_.count() * tiles,
+              at_.batch * places_ * high * taps_ * most_vectors * lanes_,
+              [&](int64_t begin, int64_t end) {
+                Result<T> y(at_.instance,
+                            static_cast<uint64_t>(high * taps_ * most_vectors * lanes_));
+                std::vector<Tap> taps;
+                std::vector<LaneTerm> terms;
+                for (int64_t task = begin; task < end; ++task) {
+                  const int64_t channel = task % tiles * high;
+                  const int64_t channels = std::min(high, at_.position_channels - channel);
+                  const int64_t panel = task / tiles % panels_.count();
+                  if (task == begin || task % tiles == 0)
+                    list_terms(panels_.width(panel), taps, terms);
+                  multiply(task / tiles / panels_.count(), panel, channel, channels, taps, terms,
+                           y.begin());
+                }
+              });
   }
 
  private:
@@ -69,40 +70,34 @@ class GradientLanes {
     int64_t depth;
   };
 
-  int64_t first_vector(int64_t panel) const { return panel * vectors_ / panels_; }
-  int64_t width(int64_t panel) const {
-    return (first_vector(panel + 1) - first_vector(panel)) * lanes_;
-  }
-  int64_t used(int64_t panel) const {
-    return std::min(width(panel), at_.window_channels - first_vector(panel) * lanes_);
-  }
-
   // Of a panel of a group in a sample.
   T *turned_of(int64_t sample_and_group, int64_t panel) {
-    return turned_.begin() + (sample_and_group * vectors_ + first_vector(panel)) * lanes_ * places_;
+    return turned_.begin() + (sample_and_group * panels_.width() + panels_.first(panel)) * places_;
   }
 
   // Copies what lies on the windows so that the channels of a panel lie together.
   void turn() {
     const int64_t count = at_.batch * at_.groups;
-    const int64_t size = vectors_ * lanes_ * places_;
+    const int64_t size = panels_.width() * places_;
     turned_ = Result<T>(at_.instance, static_cast<uint64_t>(count * size));
     // Lanes behind the last channel are multiplied, too.
     if (at_.window_channels % lanes_ != 0) std::fill_n(turned_.begin(), count * size, T(0));
-    each_task(at_.instance, count * panels_, 2 * most_vectors * lanes_ * places_,
+    each_task(at_.instance, count * panels_.count(), 2 * most_vectors * lanes_ * places_,
               [&](int64_t begin, int64_t end) {
                 for (int64_t task = begin; task < end; ++task) {
-                  const int64_t panel = task % panels_;
-                  const int64_t i = task / panels_;
-                  const int64_t channel = i * at_.window_channels + first_vector(panel) * lanes_;
+                  const int64_t panel = task % panels_.count();
+                  const int64_t i = task / panels_.count();
+                  const int64_t channel = i * at_.window_channels + panels_.first(panel);
                   kernels_.transpose(at_.on_windows + channel * places_, places_,
-                                     turned_of(i, panel), width(panel), places_, used(panel));
+                                     turned_of(i, panel), panels_.width(panel), places_,
+                                     panels_.used(panel));
                 }
               });
   }
 
   void list_terms(int64_t width, std::vector<Tap> &taps, std::vector<LaneTerm> &terms) const {
     const auto &[planes, rows, cols] = axes_;
+    const Phases phase = {&planes, &rows, &cols};
     taps.clear();
     terms.clear();
     for (const AxisTap &first : planes.taps)
@@ -113,10 +108,8 @@ class GradientLanes {
           const int64_t depth = std::max<int64_t>(0, cols.end_inside(third) - begin);
           for (int64_t i = planes.first_inside(first); i < planes.end_inside(first); ++i)
             for (int64_t j = rows.first_inside(second); j < rows.end_inside(second); ++j) {
-              const int64_t plane = i * planes.source_step + first.offset;
-              const int64_t row = j * rows.source_step + second.offset;
-              const int64_t col = begin * cols.source_step + third.offset;
-              terms.push_back({(plane * rows.source_size + row) * cols.source_size + col,
+              const int64_t line = line_read(phase, i, first, j, second);
+              terms.push_back({line * cols.source_size + cols.read_by(begin, third),
                                ((i * rows.count + j) * cols.count + begin) * width});
             }
           taps.push_back({before, static_cast<int64_t>(terms.size()) - before, depth});
@@ -125,7 +118,7 @@ class GradientLanes {
 
   void multiply(int64_t group, int64_t panel, int64_t channel, int64_t channels,
                 const std::vector<Tap> &taps, const std::vector<LaneTerm> &terms, T *y) {
-    const int64_t wide = width(panel);
+    const int64_t wide = panels_.width(panel);
     std::fill_n(y, channels * taps_ * wide, T(0));
     for (int64_t n = 0; n < at_.batch; ++n) {
       const int64_t i = n * at_.groups + group;
@@ -151,10 +144,9 @@ class GradientLanes {
       }
     }
     kernels_.transpose(y, wide,
-                       at_.d_kernel +
-                           (group * at_.window_channels + first_vector(panel) * lanes_) * row_ +
+                       at_.d_kernel + (group * at_.window_channels + panels_.first(panel)) * row_ +
                            (group * at_.position_channels + channel) * taps_,
-                       row_, used(panel), channels * taps_);
+                       row_, panels_.used(panel), channels * taps_);
   }
 
   const KernelGradient<T> &at_;
@@ -164,9 +156,8 @@ class GradientLanes {
   const int64_t places_;
   const int64_t positions_;
   const int64_t taps_;
-  const int64_t row_;  // of d_kernel
-  const int64_t vectors_;
-  const int64_t panels_;
+  const int64_t row_;       // of d_kernel
+  const Panels<T> panels_;  // of window channels
   Result<T> turned_;
 };
 

@@ -19,8 +19,7 @@ class GroupLanes {
         lanes_(kernels_.lanes),
         before_(-std::min<int64_t>(0, by_offset(phase[2]->taps).first->offset)),
         row_((before_ + std::max(phase[2]->source_size, end_of_reading())) * lanes_),
-        plane_(phase[1]->source_size * row_),
-        channel_(phase[0]->source_size * plane_),
+        channel_(phase[0]->source_size * phase[1]->source_size * row_),
         places_(phase[0]->count * phase[1]->count * phase[2]->count),
         blocks_((at.batch * at.groups + lanes_ - 1) / lanes_),
         period_(std::min(blocks_, at.groups / std::gcd(at.groups, lanes_))),
@@ -232,36 +231,29 @@ class GroupLanes {
     for (int64_t c = 0; c < at_.sources.count; ++c)
       for (const AxisTap &first : phase_[0]->taps)
         for (const AxisTap &second : phase_[1]->taps) {
-          const int64_t plane = plane_of * phase_[0]->source_step + first.offset;
-          const int64_t row = row_of * phase_[1]->source_step + second.offset;
-          if (plane >= 0 && plane < phase_[0]->source_size && row >= 0 &&
-              row < phase_[1]->source_size)
-            terms_.push_back({c * channel_ + plane * plane_ + row * row_, weights});
+          const int64_t line = line_read(phase_, plane_of, first, row_of, second);
+          if (line >= 0) terms_.push_back({c * channel_ + line * row_, weights});
           weights += static_cast<int64_t>(cols_.size()) * lanes_;
         }
     begins_.push_back(static_cast<int64_t>(terms_.size()));
   }
 
   void put(const T *y, int64_t block, int64_t target, int64_t begin, int64_t end, T *dense) const {
-    const Phase &cols = *phase_[2];
+    const int64_t count = phase_[2]->count;
     const int64_t rows = phase_[1]->count;
     const int64_t groups = groups_of(block);
-    const int64_t places = (end - begin) * cols.count;
-    const auto to = [&](int64_t lane, int64_t line) {
-      const int64_t channel = (block * lanes_ + lane) * at_.targets.count + target;
-      return at_.target_of(phase_, channel, line / rows, line % rows, 0);
-    };
+    const int64_t places = (end - begin) * count;
+    const int64_t first = block * lanes_ * at_.targets.count + target;
     if (in_order()) {
-      kernels_.transpose(y, lanes_, to(0, begin), at_.targets.count * at_.target_size(), groups,
-                         places);
+      kernels_.transpose(y, lanes_, at_.target_of(phase_, first, begin / rows, begin % rows, 0),
+                         at_.targets.count * at_.target_size(), groups, places);
       return;
     }
     kernels_.transpose(y, lanes_, dense, places, groups, places);
     for (int64_t lane = 0; lane < groups; ++lane)
-      for (int64_t line = begin; line < end; ++line) {
-        T *const result = to(lane, line);
-        for (int64_t k = 0; k < cols.count; ++k) result[k * cols.step] = *dense++;
-      }
+      for (int64_t line = begin; line < end; ++line, dense += count)
+        at_.put(phase_, first + lane * at_.targets.count, line / rows, line % rows, 0, dense,
+                count);
   }
 
   const Correlation<T> &at_;
@@ -269,8 +261,7 @@ class GroupLanes {
   const LaneKernels<T> &kernels_;
   const int64_t lanes_;
   const int64_t before_;  // zeros in front of a line
-  const int64_t row_;     // elements of a line, of a plane and of a channel
-  const int64_t plane_;
+  const int64_t row_;     // elements of a line, and of a channel
   const int64_t channel_;
   const int64_t places_;
   const int64_t blocks_;  // of groups, numbered through all samples

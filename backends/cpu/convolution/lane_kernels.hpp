@@ -3,6 +3,8 @@
 
 #include "cpu.hpp"
 
+#include <algorithm>
+
 namespace torchlean::cpu {
 
 // What the terms of a sum begin with, in x and in the weights.
@@ -68,5 +70,31 @@ struct LaneKernels {
 
 template <class T>
 const LaneKernels<T> &lane_kernels(Target target);
+
+// Channels in panels of whole vectors, nearly alike and few enough to be multiplied together.
+template <class T>
+class Panels {
+ public:
+  Panels(int64_t channels, int64_t lanes)
+      : channels_(channels),
+        lanes_(lanes),
+        vectors_((channels + lanes - 1) / lanes),
+        count_((vectors_ + LaneKernels<T>::most_vectors - 1) / LaneKernels<T>::most_vectors) {}
+
+  int64_t count() const { return count_; }
+  // Of all panels, lanes behind the last channel included.
+  int64_t width() const { return vectors_ * lanes_; }
+
+  // The first channel of a panel, and how many it has with those lanes and without.
+  int64_t first(int64_t panel) const { return panel * vectors_ / count_ * lanes_; }
+  int64_t width(int64_t panel) const { return first(panel + 1) - first(panel); }
+  int64_t used(int64_t panel) const { return std::min(width(panel), channels_ - first(panel)); }
+
+ private:
+  int64_t channels_;
+  int64_t lanes_;
+  int64_t vectors_;
+  int64_t count_;
+};
 
 }  // namespace torchlean::cpu

@@ -130,19 +130,16 @@ void correlate_by_lines(const Correlation<T> &at, const Phases &phase) {
         // The last lines are computed twice rather than one by one.
         for (int64_t done = 0; done < here; done += together) {
           const int64_t i = std::min(done, here - together);
-          const auto to = [&](int64_t r) {
-            return at.target_of(phase, channel, first, line + i + r, 0);
-          };
           const int64_t to_stride = phase[1]->step * at.windows[2].size[at.to];
           const T *const from = scratch.begin() + i * band.line_stride();
           if (in_order) {
-            sum.add_up(kernels, from, channel, to(0), to_stride, count);
+            sum.add_up(kernels, from, channel, at.target_of(phase, channel, first, line + i, 0),
+                       to_stride, count);
             continue;
           }
           sum.add_up(kernels, from, channel, sums.begin(), count, count);
           for (int64_t r = 0; r < together; ++r)
-            for (int64_t q = 0; q < count; ++q)
-              to(r)[q * phase[2]->step] = sums.begin()[r * count + q];
+            at.put(phase, channel, first, line + i + r, 0, sums.begin() + r * count, count);
         }
       }
     }
@@ -188,17 +185,13 @@ void correlate_by_taps(const Correlation<T> &at, const Phases &phase) {
           for (int64_t c = 0; c < at.sources.count; ++c)
             for (const AxisTap &a : first.taps)
               for (const AxisTap &b : second.taps) {
-                const int64_t plane = plane_of * first.source_step + a.offset;
-                const int64_t row = row_of * second.source_step + b.offset;
-                if (plane < 0 || plane >= first.source_size || row < 0 || row >= second.source_size)
-                  continue;
-                const T *const line = source + c * at.source_size() +
-                                      (plane * second.source_size + row) * third.source_size;
+                const int64_t read = line_read(phase, plane_of, a, row_of, b);
+                if (read < 0) continue;
+                const T *const line = source + c * at.source_size() + read * third.source_size;
                 for (const AxisTap &tap : third.taps)
                   add_line(line, kernel[c * at.sources.kernel_stride + at.tap_of(a, b, tap)], tap);
               }
-          T *const to = at.target_of(phase, channel, plane_of, row_of, 0);
-          for (int64_t q = 0; q < count; ++q) to[q * third.step] = sums[static_cast<size_t>(q)];
+          at.put(phase, channel, plane_of, row_of, 0, sums.data(), count);
         }
       });
 }

@@ -46,6 +46,14 @@ bool Phase::reaches_padding() const {
   });
 }
 
+int64_t line_read(const Phases &phase, int64_t first, const AxisTap &a, int64_t second,
+                  const AxisTap &b) {
+  const int64_t plane = phase[0]->read_by(first, a);
+  const int64_t row = phase[1]->read_by(second, b);
+  if (!phase[0]->is_inside(plane) || !phase[1]->is_inside(row)) return -1;
+  return plane * phase[1]->source_size + row;
+}
+
 std::vector<Phase> phases_of_windows(const WindowAxis &axis) {
   Phase phase{axis.size[Side::window], 0, 1, axis.stride, axis.size[Side::position], {}};
   for (const AxisTap &tap : all_taps_of_windows(axis).taps) phase.add(tap.tap, tap.offset);

@@ -26,6 +26,10 @@ struct Phase {
   int64_t source_size;
   std::vector<AxisTap> taps;
 
+  // What place q reads for a tap, and whether that is not padding.
+  int64_t read_by(int64_t q, const AxisTap &tap) const { return q * source_step + tap.offset; }
+  bool is_inside(int64_t position) const { return position >= 0 && position < source_size; }
+
   // Keeps a tap that lies inside for some q.
   void add(int64_t tap, int64_t offset);
 
@@ -38,6 +42,11 @@ struct Phase {
 
 using Phases = std::array<const Phase *, 3>;
 using AxisPhases = std::array<std::vector<Phase>, 3>;
+
+// Which line of the source is read, for two taps, by line (first, second) of results; -1 in the
+// padding.
+int64_t line_read(const Phases &phase, int64_t first, const AxisTap &a, int64_t second,
+                  const AxisTap &b);
 
 // Every window in one go.
 std::vector<Phase> phases_of_windows(const WindowAxis &axis);

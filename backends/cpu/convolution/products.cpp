@@ -84,13 +84,10 @@ class PackedProducts {
       const int64_t line = (col + j) / places->count;
       const int64_t length = std::min(cols - j, places->count - third);
       const int64_t sample = line / lines->count / planes->count;
-      for (int64_t r = 0; r < count; ++r) {
-        T *const to =
-            at_.target_of(phase_, sample * at_.groups * rows_ + first + r,
-                          line / lines->count % planes->count, line % lines->count, third);
-        const T *const from = dense + r * cols + j;
-        for (int64_t i = 0; i < length; ++i) to[i * places->step] = from[i];
-      }
+      for (int64_t r = 0; r < count; ++r)
+        at_.put(phase_, sample * at_.groups * rows_ + first + r,
+                line / lines->count % planes->count, line % lines->count, third,
+                dense + r * cols + j, length);
       j += length;
     }
   }
