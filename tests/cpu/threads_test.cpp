@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -50,6 +51,38 @@ TEST_CASE("a single grain stays on the caller's thread, in one piece") {
   });
   CHECK(pieces == 1);
   CHECK(where == std::this_thread::get_id());
+}
+
+TEST_CASE("each of two threads begins with the same half every time") {
+  tl_instance instance(Target::baseline);
+  instance.threads = 2;
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> arrived{0};
+    std::atomic<uint64_t> first_of_caller{~0ULL};
+    std::atomic<uint64_t> first_of_other{~0ULL};
+    parallel_for(
+        instance, 64, 1, [&, caller = std::this_thread::get_id()](uint64_t begin, uint64_t) {
+          std::atomic<uint64_t> &first =
+              std::this_thread::get_id() == caller ? first_of_caller : first_of_other;
+          if (first.load() != ~0ULL) return;
+          first = begin;
+          ++arrived;
+          const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+          while (arrived < 2 && std::chrono::steady_clock::now() < patience)
+            std::this_thread::yield();
+        });
+    REQUIRE(first_of_caller.load() == 0);
+    REQUIRE(first_of_other.load() == 32);
+  }
+}
+
+TEST_CASE("more pieces than 32 bits count are shared out whole") {
+  tl_instance instance(Target::baseline);
+  instance.threads = 3;
+  constexpr uint64_t count = (uint64_t{1} << 40) + 5;
+  std::atomic<uint64_t> visited{0};
+  parallel_for(instance, count, 1, [&](uint64_t begin, uint64_t end) { visited += end - begin; });
+  CHECK(visited.load() == count);
 }
 
 TEST_CASE("a loop inside a loop is computed where it is met") {
