@@ -1,8 +1,8 @@
 // Softmax over any axis, and of rows under a mask.
 //
-// A long axis goes in blocks: the maximum of each block and the sum of its exponentials below that
-// maximum, then the maximum of all and what the blocks add up to, then the results. All blocks are
-// cut by sizes alone.
+// A long axis goes in blocks: the maximum of each block, its exponentials below that maximum and
+// their sum, then the maximum of all and what the blocks add up to, then each block's factor. All
+// blocks are cut by sizes alone.
 #include "softmax.hpp"
 #include "blocks.hpp"
 #include "map.hpp"
@@ -50,7 +50,8 @@ struct Block {
   bool is_row;
 };
 
-// Of each column, or of one row: the maximum, and the sum of the exponentials, later its inverse.
+// Of each column, or of one row: the maximum, later what makes results of the exponentials, and
+// their sum.
 template <class T>
 struct Weights {
   T *maximum;
@@ -63,13 +64,12 @@ struct SoftmaxKernels {
   void (*rows)(const T *x, const T *mask, uint64_t rows, uint64_t cols, T *y, bool stream);
   // Softmax over the columns of a whole block, in place of y.
   void (*whole)(const Block<T> &block, T *y);
-  // Maximum and sum of one block: of its row, or of each column.
-  void (*block)(const Block<T> &block, Weights<T> weights);
-  // What `blocks` of those, `step` apart, come to: the first becomes maximum and inverse of the
-  // sum.
+  // Maximum and sum of one block: of its row, or of each column. y = exp(x - maximum)
+  void (*block)(const Block<T> &block, Weights<T> weights, T *y);
+  // What `blocks` of those, `step` apart, come to: each one's maximum becomes its factor.
   void (*all_blocks)(Weights<T> weights, uint64_t blocks, uint64_t step, uint64_t width);
-  // y = exp(x - maximum) * inverse
-  void (*results)(const Block<T> &block, Weights<T> weights, T *y);
+  // y *= factors
+  void (*scale)(const Block<T> &block, const T *factors, T *y);
 };
 
 }  // namespace
@@ -170,19 +170,18 @@ void column_maxima(const Block<T> &block, T *maxima) {
   columns_in_order<Maximum>(block.x, block.step, block.rows, block.width, maxima);
 }
 
-// sums[j] = the sum of exp(x[i, j] - pivot[j]), eight rows at a time. The exponentials go to y,
-// too, where there is one.
+// y[i, j] = exp(x[i, j] - pivot[j]), sums[j] = their sum, eight rows at a time.
 template <class T>
 void column_sums(const Block<T> &block, const T *pivots, T *sums, T *y) {
   constexpr uint64_t group = 8;
   HWY_ALIGN T part[strip<T>];
   for (uint64_t i = 0; i < block.rows; ++i) {
     const T *const x = block.x + i * block.step;
-    T *const exponentials = y == nullptr ? nullptr : y + i * block.step;
+    T *const exponentials = y + i * block.step;
     const bool is_first = i % group == 0;
     each_vector<T>(block.width, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
       const auto e = exp_of(d, hn::Sub(lanes.load(d, x + j), lanes.load(d, pivots + j)));
-      if (exponentials != nullptr) lanes.store(e, d, exponentials + j);
+      lanes.store(e, d, exponentials + j);
       lanes.store(is_first ? e : hn::Add(lanes.load(d, part + j), e), d, part + j);
     });
     if (i % group != group - 1 && i != block.rows - 1) continue;
@@ -194,6 +193,15 @@ void column_sums(const Block<T> &block, const T *pivots, T *sums, T *y) {
 }
 
 template <class T>
+void scale(const Block<T> &block, const T *factors, T *y) {
+  for (uint64_t i = 0; i < block.rows; ++i, y += block.step)
+    each_vector<T>(block.width, [=](auto d, auto lanes, uint64_t j) HWY_ATTR {
+      const auto factor = block.is_row ? hn::Set(d, *factors) : lanes.load(d, factors + j);
+      lanes.store(hn::Mul(lanes.load(d, y + j), factor), d, y + j);
+    });
+}
+
+template <class T>
 void whole(const Block<T> &block, T *y) {
   HWY_ALIGN T maxima[strip<T>];
   HWY_ALIGN T sums[strip<T>];
@@ -202,39 +210,31 @@ void whole(const Block<T> &block, T *y) {
   each_vector<T>(block.width, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
     lanes.store(hn::Div(hn::Set(d, T(1)), lanes.load(d, sums + j)), d, sums + j);
   });
-  for (uint64_t i = 0; i < block.rows; ++i, y += block.step)
-    each_vector<T>(block.width, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
-      lanes.store(hn::Mul(lanes.load(d, y + j), lanes.load(d, sums + j)), d, y + j);
-    });
+  scale(block, sums, y);
 }
 
 template <class T>
-void block_of_row(const T *x, uint64_t n, Weights<T> weights) {
-  HWY_ALIGN T e[fold_block];
+void block_of_row(const T *x, uint64_t n, Weights<T> weights, T *y) {
   const T maximum = maximum_of(x, n);
   const T pivot = maximum == Maximum::start<T>() ? T(0) : maximum;
-  PairwiseSum<T> sum;
-  for (uint64_t i = 0; i < n; i += fold_block)
-    sum.add(exponentials<false>(Scores<T>{x + i, nullptr}, n - i < fold_block ? n - i : fold_block,
-                                pivot, e));
   *weights.maximum = maximum;
-  *weights.sum = sum.value();
+  *weights.sum = exponentials<false>(Scores<T>{x, nullptr}, n, pivot, y);
 }
 
 template <class T>
-void block_of_columns(const Block<T> &block, Weights<T> weights) {
+void block_of_columns(const Block<T> &block, Weights<T> weights, T *y) {
   HWY_ALIGN T pivots[strip<T>];
   column_maxima(block, weights.maximum);
   each_vector<T>(block.width, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
     lanes.store(finite_pivot(d, lanes.load(d, weights.maximum + j)), d, pivots + j);
   });
-  column_sums<T>(block, pivots, weights.sum, nullptr);
+  column_sums<T>(block, pivots, weights.sum, y);
 }
 
 template <class T>
-void block(const Block<T> &block, Weights<T> weights) {
-  if (block.is_row) return block_of_row(block.x, block.width, weights);
-  block_of_columns(block, weights);
+void block(const Block<T> &block, Weights<T> weights, T *y) {
+  if (block.is_row) return block_of_row(block.x, block.width, weights, y);
+  block_of_columns(block, weights, y);
 }
 
 template <class T>
@@ -248,41 +248,28 @@ void all_blocks(Weights<T> weights, uint64_t blocks, uint64_t step, uint64_t wid
     for (uint64_t b = 0; b < blocks; ++b) {
       const auto sum = lanes.load(d, sums + b * step);
       const auto pivot = finite_pivot(d, lanes.load(d, maxima + b * step));
-      const auto scaled_sum = hn::Mul(sum, exp_of(d, hn::Sub(pivot, maximum)));
       // A block of nothing but -Inf has no weight, whatever its pivot.
-      lanes.store(hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), scaled_sum), d, sums + b * step);
+      const auto weight =
+          hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), exp_of(d, hn::Sub(pivot, maximum)));
+      lanes.store(weight, d, maxima + b * step);
+      lanes.store(hn::Mul(sum, weight), d, sums + b * step);
     }
     for (uint64_t apart = 1; apart < blocks; apart *= 2)
       for (uint64_t b = 0; b + apart < blocks; b += 2 * apart)
         lanes.store(
             hn::Add(lanes.load(d, sums + b * step), lanes.load(d, sums + (b + apart) * step)), d,
             sums + b * step);
-    lanes.store(maximum, d, maxima);
-    lanes.store(hn::Div(hn::Set(d, T(1)), lanes.load(d, sums)), d, sums);
+    const auto inverse = hn::Div(hn::Set(d, T(1)), lanes.load(d, sums));
+    for (uint64_t b = 0; b < blocks; ++b)
+      lanes.store(hn::Mul(lanes.load(d, maxima + b * step), inverse), d, maxima + b * step);
   });
-}
-
-template <class T>
-void results(const Block<T> &block, Weights<T> weights, T *y) {
-  const bool is_row = block.is_row;
-  for (uint64_t i = 0; i < block.rows; ++i) {
-    const T *const x = block.x + i * block.step;
-    T *const to = y + i * block.step;
-    each_vector<T>(block.width, [=](auto d, auto lanes, uint64_t j) HWY_ATTR {
-      const auto maximum =
-          is_row ? hn::Set(d, *weights.maximum) : lanes.load(d, weights.maximum + j);
-      const auto inverse = is_row ? hn::Set(d, *weights.sum) : lanes.load(d, weights.sum + j);
-      const auto e = exp_of(d, hn::Sub(lanes.load(d, x + j), maximum));
-      lanes.store(hn::Mul(e, inverse), d, to + j);
-    });
-  }
 }
 
 }  // namespace
 
 template <class T>
 constexpr SoftmaxKernels<T> softmax_kernels = {rows<T>, whole<T>, block<T>, all_blocks<T>,
-                                               results<T>};
+                                               scale<T>};
 
 }  // namespace torchlean::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -321,7 +308,7 @@ class Cut {
 
   // body(offset in x, block, weights) for each block, shared out among threads.
   template <class Body>
-  void each_block(const tl_instance &instance, const T *x, Weights<T> weights, bool of_all,
+  void each_block(const tl_instance &instance, const T *x, Weights<T> weights,
                   const Body &body) const {
     const uint64_t grain = blocks_in(piece, std::min(height_, shape_.n) * width_);
     parallel_for(
@@ -333,7 +320,7 @@ class Cut {
             const uint64_t count = std::min(height_, shape_.n - b * height_);
             const uint64_t offset = (outer * shape_.n + b * height_) * shape_.inner + column;
             const uint64_t columns = std::min(width_, shape_.inner - column);
-            const uint64_t place = (outer * blocks_ + (of_all ? 0 : b)) * shape_.inner + column;
+            const uint64_t place = (outer * blocks_ + b) * shape_.inner + column;
             const Block<T> block = shape_.inner == 1
                                        ? Block<T>{x + offset, 0, 1, count, true}
                                        : Block<T>{x + offset, shape_.inner, count, columns, false};
@@ -389,24 +376,23 @@ void softmax_middle(tl_instance &instance, MiddleAxis shape, const T *x, T *y) {
     return softmax_rows<T>(instance, x, nullptr, shape.outer, shape.n, y);
   const auto &kernels = kernels_for<T>(instance);
   if (cut.blocks() == 1) {
-    return cut.each_block(instance, x, {}, false,
-                          [&](uint64_t offset, const Block<T> &block, Weights<T>) {
-                            kernels.whole(block, y + offset);
-                          });
+    return cut.each_block(instance, x, {}, [&](uint64_t offset, const Block<T> &block, Weights<T>) {
+      kernels.whole(block, y + offset);
+    });
   }
   Result<T> maxima(instance, cut.partials());
   Result<T> sums(instance, cut.partials());
   const Weights<T> weights = {maxima.begin(), sums.begin()};
-  cut.each_block(instance, x, weights, false,
-                 [&](uint64_t, const Block<T> &block, Weights<T> of_block) {
-                   kernels.block(block, of_block);
+  cut.each_block(instance, x, weights,
+                 [&](uint64_t offset, const Block<T> &block, Weights<T> of_block) {
+                   kernels.block(block, of_block, y + offset);
                  });
   cut.each_strip(instance, weights, [&](Weights<T> of_strip, uint64_t width) {
     kernels.all_blocks(of_strip, cut.blocks(), shape.inner, width);
   });
-  cut.each_block(instance, x, weights, true,
-                 [&](uint64_t offset, const Block<T> &block, Weights<T> of_all) {
-                   kernels.results(block, of_all, y + offset);
+  cut.each_block(instance, x, weights,
+                 [&](uint64_t offset, const Block<T> &block, Weights<T> of_block) {
+                   kernels.scale(block, of_block.maximum, y + offset);
                  });
 }
 
