@@ -10,13 +10,11 @@
 namespace torchlean::reference {
 namespace {
 
-using Geometry = ConvolutionGeometry;
-
 // ---- Sums over everything that meets one element ------------------------------------------------
 
 // y[n, o, i] = bias[o] + sum of x * w over what lies on output position i
 template <class T>
-void convolve(const Geometry &at, const T *x, const T *w, const T *bias, T *y) {
+void convolve(const ConvolutionGeometry &at, const T *x, const T *w, const T *bias, T *y) {
   ExactSum sum;
   for (uint64_t n = 0; n < at.params.batch; ++n)
     for (uint64_t o = 0; o < at.params.out_channels; ++o)
@@ -33,7 +31,7 @@ void convolve(const Geometry &at, const T *x, const T *w, const T *bias, T *y) {
 
 // d_w[o, c, tap] = sum of x * g over all samples
 template <class T>
-void kernel_gradient(const Geometry &at, const T *x, const T *g, T *d_w) {
+void kernel_gradient(const ConvolutionGeometry &at, const T *x, const T *g, T *d_w) {
   std::fill_n(d_w, at.kernel_count(), T(0));  // channels of two groups keep it
   ExactSum sum;
   for (uint64_t o = 0; o < at.params.out_channels; ++o)
@@ -51,7 +49,7 @@ void kernel_gradient(const Geometry &at, const T *x, const T *g, T *d_w) {
 
 // d_bias[o] = sum of g
 template <class T>
-void bias_gradient(const Geometry &at, const T *g, T *d_bias) {
+void bias_gradient(const ConvolutionGeometry &at, const T *g, T *d_bias) {
   ExactSum sum;
   for (uint64_t o = 0; o < at.params.out_channels; ++o) {
     for (uint64_t n = 0; n < at.params.batch; ++n)
@@ -62,7 +60,7 @@ void bias_gradient(const Geometry &at, const T *g, T *d_bias) {
 
 // d_x[n, c, i] = sum of w * g over what lies on input position i
 template <class T>
-void input_gradient(const Geometry &at, const T *w, const T *g, T *d_x) {
+void input_gradient(const ConvolutionGeometry &at, const T *w, const T *g, T *d_x) {
   ExactSum sum;
   for (uint64_t n = 0; n < at.params.batch; ++n)
     for (uint64_t c = 0; c < at.params.in_channels; ++c)
@@ -78,10 +76,10 @@ void input_gradient(const Geometry &at, const T *w, const T *g, T *d_x) {
 
 // ---- Entries ------------------------------------------------------------------------------------
 
-void forward(tl_instance &instance, tl_convolution_op op, const tl_operand *input,
-             const tl_operand *kernel, const tl_operand *bias, const tl_convolution_params *params,
-             tl_flags, tl_storage **out) {
-  const Geometry at(op, params);
+void convolution_forward(tl_instance &instance, tl_convolution_op op, const tl_operand *input,
+                         const tl_operand *kernel, const tl_operand *bias,
+                         const tl_convolution_params *params, tl_flags, tl_storage **out) {
+  const ConvolutionGeometry at(op, params);
   expect_given("input", input);
   with_native(input->dtype, [&]<class T>(T) {
     const auto x = values_of<T>("input", input);
@@ -97,10 +95,10 @@ void forward(tl_instance &instance, tl_convolution_op op, const tl_operand *inpu
   });
 }
 
-void backward(tl_instance &instance, tl_convolution_op op, const tl_operand *input,
-              const tl_operand *kernel, const tl_operand *gradient,
-              const tl_convolution_params *params, tl_flags, tl_storage **out) {
-  const Geometry at(op, params);
+void convolution_backward(tl_instance &instance, tl_convolution_op op, const tl_operand *input,
+                          const tl_operand *kernel, const tl_operand *gradient,
+                          const tl_convolution_params *params, tl_flags, tl_storage **out) {
+  const ConvolutionGeometry at(op, params);
   expect_given("input", input);
   with_native(input->dtype, [&]<class T>(T) {
     const auto x = values_of<T>("input", input);
@@ -124,8 +122,8 @@ void backward(tl_instance &instance, tl_convolution_op op, const tl_operand *inp
 
 const tl_convolution_table convolution_table = {
     .struct_size = sizeof(tl_convolution_table),
-    .forward = entry<"convolution forward", forward>,
-    .backward = entry<"convolution backward", backward>,
+    .forward = entry<"convolution forward", convolution_forward>,
+    .backward = entry<"convolution backward", convolution_backward>,
 };
 
 }  // namespace torchlean::reference

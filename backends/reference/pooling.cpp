@@ -14,8 +14,6 @@
 namespace torchlean::reference {
 namespace {
 
-using Geometry = PoolingGeometry;
-
 // ---- One window of one channel ------------------------------------------------------------------
 
 // The position of the largest entry: the last NaN, else the first of those that tie.
@@ -35,7 +33,8 @@ class SmoothMaximum {
  public:
   using W = Wide<T>;
 
-  SmoothMaximum(const Geometry &geometry, uint64_t window, const T *x, T beta) : beta_(beta) {
+  SmoothMaximum(const PoolingGeometry &geometry, uint64_t window, const T *x, T beta)
+      : beta_(beta) {
     const auto each_entry = [&](auto visit) {
       geometry.windows.each(Side::window, window,
                             [&](const BySide<uint64_t> &at) { visit(W{x[at[Side::position]]}); });
@@ -75,7 +74,7 @@ T average(ExactSum &sum, double volume) {
 // ---- One channel --------------------------------------------------------------------------------
 
 template <class T>
-void pool(tl_pooling_op op, const Geometry &geometry, T beta, const T *x, T *y) {
+void pool(tl_pooling_op op, const PoolingGeometry &geometry, T beta, const T *x, T *y) {
   const WindowGrid &windows = geometry.windows;
   ExactSum sum;
   for (uint64_t w = 0; w < geometry.out_size; ++w) switch (op) {
@@ -91,8 +90,8 @@ void pool(tl_pooling_op op, const Geometry &geometry, T beta, const T *x, T *y) 
 
 // d_x[i] = the sum of the windows' gradients g, each times its share for entry i.
 template <class T>
-void pool_gradient(tl_pooling_op op, const Geometry &geometry, T beta, const T *x, const T *g,
-                   T *d_x) {
+void pool_gradient(tl_pooling_op op, const PoolingGeometry &geometry, T beta, const T *x,
+                   const T *g, T *d_x) {
   const WindowGrid &windows = geometry.windows;
   std::vector<uint64_t> winners;
   std::vector<SmoothMaximum<T>> maxima;
@@ -118,9 +117,9 @@ void pool_gradient(tl_pooling_op op, const Geometry &geometry, T beta, const T *
 
 // ---- Entries ------------------------------------------------------------------------------------
 
-void forward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
-             const tl_pooling_params *params, tl_flags, tl_storage **out) {
-  const Geometry geometry(op, params);
+void pooling_forward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
+                     const tl_pooling_params *params, tl_flags, tl_storage **out) {
+  const PoolingGeometry geometry(op, params);
   expect_given("input", input);
   with_native(input->dtype, [&]<class T>(T) {
     const auto x = values_of<T>("input", input);
@@ -134,10 +133,10 @@ void forward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
   });
 }
 
-void backward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
-              const tl_operand *gradient, const tl_pooling_params *params, tl_flags,
-              tl_storage **out) {
-  const Geometry geometry(op, params);
+void pooling_backward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
+                      const tl_operand *gradient, const tl_pooling_params *params, tl_flags,
+                      tl_storage **out) {
+  const PoolingGeometry geometry(op, params);
   expect_given("gradient", gradient);
   with_native(gradient->dtype, [&]<class T>(T) {
     const auto g = values_of<T>("gradient", gradient);
@@ -161,8 +160,8 @@ void backward(tl_instance &instance, tl_pooling_op op, const tl_operand *input,
 
 const tl_pooling_table pooling_table = {
     .struct_size = sizeof(tl_pooling_table),
-    .forward = entry<"pooling forward", forward>,
-    .backward = entry<"pooling backward", backward>,
+    .forward = entry<"pooling forward", pooling_forward>,
+    .backward = entry<"pooling backward", pooling_backward>,
 };
 
 }  // namespace torchlean::reference

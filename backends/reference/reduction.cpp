@@ -55,7 +55,7 @@ T deterministic_total(uint64_t n, Term term) {
 }
 
 template <class T>
-T mean(T sum, uint64_t n) {
+T mean_of_sum(T sum, uint64_t n) {
   return n == 0 ? std::numeric_limits<T>::quiet_NaN() : sum * (1 / static_cast<T>(n));
 }
 
@@ -75,7 +75,7 @@ T reduced(tl_reduce_op op, bool deterministic, uint64_t n, Term term) {
   };
   switch (op) {
     case TL_REDUCE_TOTAL_SUM: return total();
-    case TL_REDUCE_TOTAL_MEAN: return mean(total(), n);
+    case TL_REDUCE_TOTAL_MEAN: return mean_of_sum(total(), n);
     case TL_REDUCE_SUM: return deterministic ? left_fold<T>(n, term) : exact_sum<T>(n, term);
     case TL_REDUCE_MAX: return maximum<T>(n, term);
     default: throw unknown("op", op);

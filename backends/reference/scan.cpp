@@ -30,9 +30,10 @@ struct Shape {
   uint64_t coefficient(uint64_t t, uint64_t j) const { return varying ? element(t, j) : j; }
 };
 
-void forward(tl_instance &instance, tl_scan_op op, const tl_operand *a_operand,
-             const tl_operand *b_operand, const tl_operand *x_operand, const tl_operand *h0_operand,
-             uint64_t time, uint64_t state, tl_flags, tl_storage **out) {
+void scan_forward(tl_instance &instance, tl_scan_op op, const tl_operand *a_operand,
+                  const tl_operand *b_operand, const tl_operand *x_operand,
+                  const tl_operand *h0_operand, uint64_t time, uint64_t state, tl_flags,
+                  tl_storage **out) {
   expect_given("a", a_operand);
   with_native(a_operand->dtype, [&]<class T>(T) {
     const auto a = values_of<T>("a", a_operand);
@@ -54,11 +55,11 @@ void forward(tl_instance &instance, tl_scan_op op, const tl_operand *a_operand,
   });
 }
 
-void backward(tl_instance &instance, tl_scan_op op, const tl_operand *a_operand,
-              const tl_operand *b_operand, const tl_operand *x_operand,
-              const tl_operand *h0_operand, const tl_operand *h_operand,
-              const tl_operand *d_y_operand, uint64_t time, uint64_t state, tl_flags,
-              tl_storage **out) {
+void scan_backward(tl_instance &instance, tl_scan_op op, const tl_operand *a_operand,
+                   const tl_operand *b_operand, const tl_operand *x_operand,
+                   const tl_operand *h0_operand, const tl_operand *h_operand,
+                   const tl_operand *d_y_operand, uint64_t time, uint64_t state, tl_flags,
+                   tl_storage **out) {
   expect_given("a", a_operand);
   with_native(a_operand->dtype, [&]<class T>(T) {
     const auto a = values_of<T>("a", a_operand);
@@ -100,8 +101,8 @@ void backward(tl_instance &instance, tl_scan_op op, const tl_operand *a_operand,
 
 const tl_scan_table scan_table = {
     .struct_size = sizeof(tl_scan_table),
-    .forward = entry<"scan forward", forward>,
-    .backward = entry<"scan backward", backward>,
+    .forward = entry<"scan forward", scan_forward>,
+    .backward = entry<"scan backward", scan_backward>,
 };
 
 }  // namespace torchlean::reference

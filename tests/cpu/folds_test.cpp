@@ -37,8 +37,8 @@ struct Case {
 template <class T>
 Case<T> reduction(tl_reduce_op op, uint64_t outer, uint64_t n, uint64_t inner) {
   return {"reduce " + std::to_string(op) + " " + std::to_string(n) + " x " + std::to_string(inner),
-          [=](Backend &b) {
-            const Buffer<T> x(b, ordinary<T>(outer * n * inner, 1));
+          [=, values = ordinary<T>(outer * n * inner, 1)](Backend &b) {
+            const Buffer<T> x(b, values);
             return result<T>(b, outer * inner, [&](tl_storage **out) {
               return b.table->reduction->reduce(b.instance, op, x.operand(), outer, n, inner, 0,
                                                 out);
@@ -48,8 +48,9 @@ Case<T> reduction(tl_reduce_op op, uint64_t outer, uint64_t n, uint64_t inner) {
 
 template <class T>
 Case<T> softmax(uint64_t outer, uint64_t n, uint64_t inner) {
-  return {"softmax " + std::to_string(n) + " x " + std::to_string(inner), [=](Backend &b) {
-            const Buffer<T> x(b, ordinary<T>(outer * n * inner, 2));
+  return {"softmax " + std::to_string(n) + " x " + std::to_string(inner),
+          [=, values = ordinary<T>(outer * n * inner, 2)](Backend &b) {
+            const Buffer<T> x(b, values);
             return result<T>(b, outer * n * inner, [&](tl_storage **out) {
               return b.table->normalization->softmax(b.instance, x.operand(), outer, n, inner, 0,
                                                      out);

@@ -1,4 +1,4 @@
-// A real number in 400 binary digits, so that a test can write down a formula as it stands.
+// Real numbers in many binary digits, so that a test can write down a formula as it stands.
 #pragma once
 
 #include "oracle.hpp"
@@ -9,44 +9,45 @@ namespace torchlean::test {
 
 // Its digits lie in the object: a table of cases makes millions of numbers, and memory
 // from malloc would take most of their time.
-class Number {
+template <mpfr_prec_t precision>
+class Real {
  public:
   template <class T>
-  Number(T x) : Number() {
+  Real(T x) : Real() {
     if constexpr (std::is_integral_v<T>)
       mpfr_set_si(value_, static_cast<long>(x), MPFR_RNDN);
     else
       mpfr_set_d(value_, static_cast<double>(x), MPFR_RNDN);
   }
-  Number(const Number &other) : Number() { mpfr_set(value_, other.value_, MPFR_RNDN); }
-  Number &operator=(const Number &other) {
+  Real(const Real &other) : Real() { mpfr_set(value_, other.value_, MPFR_RNDN); }
+  Real &operator=(const Real &other) {
     if (this != &other) mpfr_set(value_, other.value_, MPFR_RNDN);
     return *this;
   }
 
-  friend Number operator+(const Number &a, const Number &b) { return make(mpfr_add, a, b); }
-  friend Number operator-(const Number &a, const Number &b) { return make(mpfr_sub, a, b); }
-  friend Number operator*(const Number &a, const Number &b) { return make(mpfr_mul, a, b); }
-  friend Number operator/(const Number &a, const Number &b) { return make(mpfr_div, a, b); }
-  Number &operator+=(const Number &other) {
+  friend Real operator+(const Real &a, const Real &b) { return make(mpfr_add, a, b); }
+  friend Real operator-(const Real &a, const Real &b) { return make(mpfr_sub, a, b); }
+  friend Real operator*(const Real &a, const Real &b) { return make(mpfr_mul, a, b); }
+  friend Real operator/(const Real &a, const Real &b) { return make(mpfr_div, a, b); }
+  Real &operator+=(const Real &other) {
     mpfr_add(value_, value_, other.value_, MPFR_RNDN);
     return *this;
   }
-  friend bool operator<=(const Number &a, const Number &b) {
+  friend bool operator<=(const Real &a, const Real &b) {
     return mpfr_lessequal_p(a.value_, b.value_) != 0;
   }
 
-  friend Number abs(const Number &x) { return make(mpfr_abs, x); }
-  friend Number sqrt(const Number &x) { return make(mpfr_sqrt, x); }
-  friend Number exp(const Number &x) { return make(mpfr_exp, x); }
-  friend Number log(const Number &x) { return make(mpfr_log, x); }
-  friend Number log1p(const Number &x) { return make(mpfr_log1p, x); }
-  friend Number sin(const Number &x) { return make(mpfr_sin, x); }
-  friend Number cos(const Number &x) { return make(mpfr_cos, x); }
-  friend Number tanh(const Number &x) { return make(mpfr_tanh, x); }
+  friend Real abs(const Real &x) { return make(mpfr_abs, x); }
+  friend Real sqrt(const Real &x) { return make(mpfr_sqrt, x); }
+  friend Real exp(const Real &x) { return make(mpfr_exp, x); }
+  friend Real log(const Real &x) { return make(mpfr_log, x); }
+  friend Real log1p(const Real &x) { return make(mpfr_log1p, x); }
+  friend Real sin(const Real &x) { return make(mpfr_sin, x); }
+  friend Real cos(const Real &x) { return make(mpfr_cos, x); }
+  friend Real tanh(const Real &x) { return make(mpfr_tanh, x); }
   // The cosine and the sine of x/n turns.
-  friend Number cos_turn(const Number &x, unsigned long n) { return make(mpfr_cosu, x, n); }
-  friend Number sin_turn(const Number &x, unsigned long n) { return make(mpfr_sinu, x, n); }
+  friend Real cos_turn(const Real &x, unsigned long n) { return make(mpfr_cosu, x, n); }
+  friend Real sin_turn(const Real &x, unsigned long n) { return make(mpfr_sinu, x, n); }
 
   template <class T>
   T rounded() const {
@@ -54,38 +55,40 @@ class Number {
   }
 
  private:
-  Number() {
+  Real() {
     mpfr_custom_init(digits_, precision);
     mpfr_custom_init_set(value_, MPFR_ZERO_KIND, 0, precision, digits_);
   }
 
-  static mpfr_srcptr argument(const Number &x) { return x.value_; }
+  static mpfr_srcptr argument(const Real &x) { return x.value_; }
   static unsigned long argument(unsigned long n) { return n; }
 
   template <class... Arguments>
-  static Number make(auto function, const Arguments &...arguments) {
-    Number result;
+  static Real make(auto function, const Arguments &...arguments) {
+    Real result;
     function(result.value_, argument(arguments)..., MPFR_RNDN);
     return result;
   }
 
-  static constexpr mpfr_prec_t precision = 400;
   mp_limb_t digits_[(precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS];
   mpfr_t value_;
 };
 
+// Of numbers whose sum is near 1 even the smallest count: 1 + e^-200 has 290 digits.
+using Number = Real<400>;
+
 // How far apart two neighbours of T near x are.
-template <class T>
-Number ulp(const Number &x) {
+template <class T, mpfr_prec_t precision>
+Real<precision> ulp(const Real<precision> &x) {
   using Limits = std::numeric_limits<T>;
   const T magnitude = std::max(abs(x).template rounded<T>(), Limits::min());
   return std::ldexp(T(1), std::ilogb(magnitude) - (Limits::digits - 1));
 }
 
 // |value - exact| in ulp of the exact value.
-template <class T>
-double error_in_ulp(T value, const Number &exact) {
-  return (abs(Number(value) - exact) / ulp<T>(exact)).template rounded<double>();
+template <class T, mpfr_prec_t precision>
+double error_in_ulp(T value, const Real<precision> &exact) {
+  return (abs(value - exact) / ulp<T>(exact)).template rounded<double>();
 }
 
 }  // namespace torchlean::test

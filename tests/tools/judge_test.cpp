@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "compare/judge.hpp"
 #include "compare/operations.hpp"
@@ -11,9 +10,6 @@
 using namespace torchlean::tools;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 // The verdict on `got` where `expected` is right, for the given operation and inputs.
 Verdict verdict_on(const char *operation, const std::vector<double> &x,

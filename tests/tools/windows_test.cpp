@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "compare/judge.hpp"
 #include "compare/windows.hpp"
@@ -11,8 +10,6 @@ using namespace torchlean::tools;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 constexpr double eps = 0x1p-23;
 
 // One channel in, one out, along one axis.

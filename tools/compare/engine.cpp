@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -21,7 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_inputs_shown = 6;
 constexpr Clock::duration shrink_time = 1s;       // for one row
 constexpr Clock::duration all_shrink_time = 15s;  // a backend may fail in every row

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <map>
 
 namespace torchlean::tools {
@@ -134,7 +133,7 @@ class IsolatedBackend {
     failure.replay =
         replay_command(selection_, conditions_, isolation_.names[0], name_, failure.case_name) +
         " --isolate";
-    failure.severity = std::numeric_limits<double>::infinity();
+    failure.severity = infinity;
     record.failure = std::move(failure);
     report_.operations.push_back(std::move(record));
   }

@@ -7,14 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
 namespace torchlean::tools {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // One pair of elements under judgement.
 struct Pair {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 namespace torchlean::tools {
@@ -88,7 +87,7 @@ void read_value(const ordered_json &json, Value &value) {
   value = json.get<Value>();
 }
 void read_value(const ordered_json &json, double &value) {
-  value = json.is_string() ? std::numeric_limits<double>::infinity() : json.get<double>();
+  value = json.is_string() ? infinity : json.get<double>();
 }
 void read_value(const ordered_json &json, std::optional<Failure> &failure) {
   if (!json.is_null()) failure = read<Failure>(json);

@@ -4,10 +4,14 @@
 #include <torchlean/runtime.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace torchlean::tools {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 // Elements as raw words, so that NaN payloads and zero signs survive.
 struct Array {

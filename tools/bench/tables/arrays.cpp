@@ -11,8 +11,7 @@ const Scale length_scale = {{{"small", {1}}, {"medium", {100'000}}, {"large", {1
 
 namespace {
 
-constexpr Content ordinary = Content::ordinary;
-constexpr Content positive = Content::positive;
+using Content::ordinary, Content::positive;
 
 void name_length(Workload &row, std::uint64_t n) { row.one.shape = fmt::format("n={}", n); }
 

@@ -10,8 +10,7 @@
 namespace torchlean::tools {
 namespace {
 
-constexpr Content ordinary = Content::ordinary;
-constexpr Content positive = Content::positive;
+using Content::ordinary, Content::positive;
 
 template <std::uint64_t most_cols>
 Dims rows_of(std::uint64_t n) {

@@ -7,7 +7,7 @@ namespace torchlean::tools {
 namespace {
 
 // Six elements of any dtype, and room for as many.
-constexpr std::array<double, 6> words = {};
+constexpr std::array<double, 6> host_words = {};
 std::array<double, 6> room = {};
 constexpr std::array<std::uint32_t, 2> indices = {1, 1};
 
@@ -56,7 +56,7 @@ std::vector<DirectEntry> moving_entries() {
                                        a.number(0), a.flags, a.out);
            },
        .numbers = {6},
-       .host_input = words.data(),
+       .host_input = host_words.data(),
        .faults = {unknown_dtype, wrong_width, number<0, huge>, no_input},
        .takes_encoded = true},
       {.family = "transfer",

@@ -6,14 +6,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace torchlean::tools {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<Array> several(std::size_t operands, Random &random, tl_dtype dtype, std::uint64_t n,
                            Array (*make)(Random &, tl_dtype, std::uint64_t)) {
@@ -25,15 +21,15 @@ std::vector<Array> several(std::size_t operands, Random &random, tl_dtype dtype,
 // Every length with the first scalars, every kind of content with all of them.
 void cases_of(const Generator &generator, std::size_t operands,
               const std::vector<std::vector<double>> &scalars) {
-  struct Kind {
+  struct OperandKind {
     const char *name;
     std::uint64_t length;
     Array (*make)(Random &, tl_dtype, std::uint64_t);
   };
-  static constexpr Kind kinds[] = {{"ordinary", 129, ordinary_values},
-                                   {"wide", 1025, wide_values},
-                                   {"tiny", 257, tiny_values},
-                                   {"tied", 129, tied_values}};
+  static constexpr OperandKind operand_kinds[] = {{"ordinary", 129, ordinary_values},
+                                                  {"wide", 1025, wide_values},
+                                                  {"tiny", 257, tiny_values},
+                                                  {"tied", 129, tied_values}};
   for (const std::uint64_t n : generator.lengths()) {
     generator.add("length", fmt::format("n={}", n), [&](Case &one, Random &random) {
       one.inputs = several(operands, random, one.dtype, n, ordinary_values);
@@ -42,7 +38,7 @@ void cases_of(const Generator &generator, std::size_t operands,
   }
   for (const auto &values : scalars) {
     const std::string label = values.empty() ? "" : fmt::format(":{}", fmt::join(values, ":"));
-    for (const Kind &kind : kinds) {
+    for (const OperandKind &kind : operand_kinds) {
       generator.add(kind.name, fmt::format("n={}{}", kind.length, label),
                     [&](Case &one, Random &random) {
                       one.inputs = several(operands, random, one.dtype, kind.length, kind.make);

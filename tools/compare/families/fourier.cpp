@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 namespace torchlean::tools {
 namespace {
@@ -27,10 +26,10 @@ Array impulses(Random &random, tl_dtype dtype, std::uint64_t count) {
   return array;
 }
 
-constexpr ValueKind kinds[] = {{"ordinary", ordinary_values},  {"cancelling", cancelling_values},
-                               {"impulses", impulses},         {"tiny", tiny_values},
-                               {"large", large_values},        {"huge", huge_values},
-                               {"sprinkled", sprinkled_values}};
+constexpr ValueKind signal_kinds[] = {
+    {"ordinary", ordinary_values},  {"cancelling", cancelling_values}, {"impulses", impulses},
+    {"tiny", tiny_values},          {"large", large_values},           {"huge", huge_values},
+    {"sprinkled", sprinkled_values}};
 
 // Batch and length.
 std::vector<std::vector<std::uint64_t>> shapes_of(const Generator &generator, bool is_ordinary) {
@@ -56,7 +55,7 @@ std::uint64_t packed_width(std::uint64_t n) { return 2 * (n / 2 + 1); }
 
 template <bool is_inverse>
 void transform_cases(const Generator &generator) {
-  for (const ValueKind &kind : kinds) {
+  for (const ValueKind &kind : signal_kinds) {
     for (const auto &dims : shapes_of(generator, kind.make == ordinary_values)) {
       const std::uint64_t width = is_inverse ? packed_width(dims[1]) : dims[1];
       generator.add(kind.name, dims_text(dims), [&](Case &one, Random &random) {
@@ -75,10 +74,9 @@ void inverse_cases(const Generator &generator) {
       const std::uint64_t width = packed_width(n);
       one.inputs = {ordinary_values(random, one.dtype, 3 * width)};
       one.dims = {3, n};
-      const double nan = std::numeric_limits<double>::quiet_NaN();
       for (std::uint64_t i = 0; i < 3 * width; ++i) {
         const bool is_ignored = i % width == 1 || (n % 2 == 0 && i % width == n + 1);
-        if (is_ignored) one.inputs[0].bits[i] = to_bits(one.dtype, nan);
+        if (is_ignored) one.inputs[0].bits[i] = to_bits(one.dtype, nan_value);
       }
     });
   }

@@ -5,14 +5,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
 namespace torchlean::tools {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Make = Array (*)(Random &, tl_dtype, std::uint64_t);
 

@@ -6,14 +6,11 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <utility>
 
 namespace torchlean::tools {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // bfloat16 and e4m3fn: words of two bytes and of one.
 constexpr tl_format encoded_formats[] = {{8, 7, 127, TL_ENCODING_IEEE},

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <utility>
 
 namespace torchlean::tools {
@@ -47,13 +46,12 @@ void softmax_cases(const Generator &generator) {
 
 // Some rows have nothing allowed. NaN allows, -0 does not.
 Array mask_values(Random &random, tl_dtype dtype, std::uint64_t rows, std::uint64_t cols) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> values;
   for (std::uint64_t row = 0; row < rows; ++row) {
     const bool is_blocked = random.below(5) == 0;
     for (std::uint64_t c = 0; c < cols; ++c) {
       const double blocked = random.below(2) == 0 ? 0.0 : -0.0;
-      const double allowed = random.below(8) == 0 ? nan : random.uniform() - 0.25;
+      const double allowed = random.below(8) == 0 ? nan_value : random.uniform() - 0.25;
       values.push_back(is_blocked || random.below(3) == 0 ? blocked : allowed);
     }
   }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace torchlean::tools {
@@ -168,8 +167,6 @@ void wrong_pool(const Generator &generator) {
 template <Operands operands>
 void wrong_smooth(const Generator &generator) {
   wrong_pool<operands>(generator);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
   for (const double beta : {0.0, -0.0, infinity, -infinity, nan_value, 1e-60, 1e60}) {
     // In float64 these are numbers like others.
     if (std::fabs(beta) > 0 && std::isfinite(beta) && generator.dtype() == TL_FLOAT64) continue;
