@@ -27,7 +27,7 @@ constexpr size_t large_steps = 8;
 
 // A fifth of the limit at most goes to the shelves.
 Allocator::Allocator(const tl_host &services)
-    : shelf_bytes_(std::min(host_cache_limit(services) / (5 * shelf_count), uint64_t{2} << 20)),
+    : shelf_bytes_(std::min(host_cache_limit(services) / (5 * shelf_count), uint64_t{4} << 20)),
       blocks_(services, host_cache_limit(services) - shelf_bytes_ * shelf_count, smallest_large) {}
 
 Allocator &Allocator::instance() {

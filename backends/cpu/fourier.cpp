@@ -21,8 +21,8 @@ class Rows {
         is_even_(plan.n % 2 == 0),
         half_(plan.n / 2),
         length_(is_even_ ? half_ : n_),
-        signal_(instance, static_cast<uint64_t>(n_ * width_)),
-        spectrum_(instance, static_cast<uint64_t>(2 * (half_ + 1) * width_)),
+        signal_(instance, columns_of(n_)),
+        spectrum_(instance, columns_of(2 * (half_ + 1))),
         numbers_(instance, length_ * width_, 0),
         result_(instance, length_ * width_, 1) {}
 
@@ -87,6 +87,11 @@ class Rows {
 
  private:
   Planes<T> result() { return result_.planes(); }
+
+  // A single row needs none.
+  uint64_t columns_of(int64_t length) const {
+    return width_ == 1 ? 0 : static_cast<uint64_t>(length * width_);
+  }
 
   // A row in each lane; zeros in lanes without one. A single row stays where it is.
   const T *to_columns(const T *x, int64_t length, int64_t rows, T *columns) {

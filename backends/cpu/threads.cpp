@@ -84,14 +84,14 @@ class Pool {
     const uint64_t grains = (loop.count - 1) / loop.grain + 1;
     const uint32_t wanted = static_cast<uint32_t>(std::min<uint64_t>(helpers, grains - 1));
     share_out(loop, wanted + 1);
-    seats_.store(wanted << seat_shift, std::memory_order_release);
+    seats_.store(wanted << called_shift | wanted << free_shift, std::memory_order_release);
     for (uint32_t i = 0; i < wanted; ++i) {
       calls_[i].word.fetch_add(1, std::memory_order_release);
       calls_[i].word.notify_one();
     }
     take_pieces(0);
     // Nobody may sit down any more; those who did are waited for.
-    uint32_t seats = seats_.fetch_and(seated_mask, std::memory_order_acq_rel) & seated_mask;
+    uint32_t seats = seats_.fetch_and(seat_mask, std::memory_order_acq_rel) & seat_mask;
     while (seats != 0) seats = wait_for_change(seats_, seats);
     const std::exception_ptr failure = std::exchange(failure_, nullptr);
     failed_.clear(std::memory_order_relaxed);
@@ -125,17 +125,18 @@ class Pool {
   void work(uint32_t worker) {
     for (uint32_t seen = 0;;) {
       seen = wait_for_change(calls_[worker].word, seen);
-      if (!sit_down()) continue;
+      if (!sit_down(worker)) continue;
       take_pieces(worker + 1);
       if ((seats_.fetch_sub(1, std::memory_order_acq_rel) - 1) == 0) seats_.notify_one();
     }
   }
 
-  // Takes part in the loop under way; false where there is none or enough do.
-  bool sit_down() {
+  // Takes part in the loop under way; false where there is none, or one that has called fewer
+  // workers than a former one that woke this.
+  bool sit_down(uint32_t worker) {
     uint32_t seats = seats_.load(std::memory_order_acquire);
-    while (seats >> seat_shift != 0) {
-      const uint32_t taken = seats - (1U << seat_shift) + 1;
+    while ((seats >> free_shift & seat_mask) != 0 && worker < seats >> called_shift) {
+      const uint32_t taken = seats - (1U << free_shift) + 1;
       if (seats_.compare_exchange_weak(seats, taken, std::memory_order_acq_rel)) return true;
     }
     return false;
@@ -156,12 +157,11 @@ class Pool {
     }
   }
 
-  // One's own share first. A worker that a former, wider loop has woken has none.
+  // One's own share first.
   void take_pieces(uint32_t own) noexcept {
     for (uint32_t i = 0; i < share_count_; ++i) {
       Share &share = shares_[(own + i) % share_count_];
-      const bool is_own = i == 0 && own < share_count_;
-      for (auto units = share.take(is_own); !units.is_empty(); units = share.take(is_own))
+      for (auto units = share.take(i == 0); !units.is_empty(); units = share.take(i == 0))
         run_piece(units);
     }
   }
@@ -175,9 +175,10 @@ class Pool {
     }
   }
 
-  // seats_: free seats above, threads seated below.
-  static constexpr int seat_shift = 16;
-  static constexpr uint32_t seated_mask = (1U << seat_shift) - 1;
+  // seats_: workers called, seats that are free, threads seated.
+  static constexpr int free_shift = 10;
+  static constexpr int called_shift = 20;
+  static constexpr uint32_t seat_mask = (1U << free_shift) - 1;
 
   std::atomic_flag taken_;
   detail::Loop loop_{};
