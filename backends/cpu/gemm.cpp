@@ -217,8 +217,8 @@ class Multiplication {
       Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, n_, p_)));
       StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i % strips * strip;
-        const int64_t col = i / strips * group;
+        const int64_t row = i / groups * strip;  // each thread has columns of every group
+        const int64_t col = i % groups * group;
         const Left<T> left{
             {a_of(s), a_.row_stride, a_.col_stride}, nullptr, 0, row, std::min(strip, m_ - row)};
         multiply_columns<T>(kernels_, left, n_, right, col, std::min(group, p_ - col),
@@ -277,8 +277,9 @@ class Multiplication {
                    }
                  });
 
-    const int64_t group = group_cols(kernels_) / wide;
-    const int64_t groups = (right_panels + group - 1) / group;
+    const int64_t most = group_cols(kernels_) / wide;
+    const int64_t groups = (right_panels + most - 1) / most;
+    const int64_t group = (right_panels + groups - 1) / groups;  // alike, so that threads end together
     const int64_t strip = std::min<int64_t>(left_panels, 128 / high);
     const int64_t strips = (left_panels + strip - 1) / strip;
     parallel_for(
