@@ -130,8 +130,7 @@ template <class T>
 void pool_lines(const tl_instance &instance, const Pool &pool, const T *x, T *y) {
   const auto lines =
       static_cast<uint64_t>(pool.channels * pool.axes[0].windows * pool.axes[1].windows);
-  const uint64_t grain = Pool::grain(pool.channels * pool.in_size / signed_of(lines));
-  parallel_for(instance, lines, grain, [&](uint64_t begin, uint64_t end) {
+  parallel_for(instance, lines, pool.grain(lines), [&](uint64_t begin, uint64_t end) {
     LinePool<T, false> line_pool(instance, pool);
     each_line(pool, signed_of(begin), signed_of(end),
               [&](int64_t i, int64_t channel, int64_t first, int64_t second) {
@@ -148,24 +147,23 @@ void maximum_gradient(const tl_instance &instance, const Pool &pool, const T *x,
                       T *d_x) {
   const int64_t lines = pool.axes[0].windows * pool.axes[1].windows;
   const int64_t cols = pool.axes[2].windows;
-  parallel_for(instance, static_cast<uint64_t>(pool.channels), Pool::grain(pool.in_size),
-               [&](uint64_t begin, uint64_t end) {
-                 LinePool<T, true> line_pool(instance, pool);
-                 std::vector<T> best(static_cast<size_t>(cols));
-                 std::vector<PlaceOf<T>> at(static_cast<size_t>(cols));
-                 for (auto c = signed_of(begin); c < signed_of(end); ++c) {
-                   GradientSums<T> sums(pool, d_x + c * pool.in_size);
-                   each_line(pool, c * lines, (c + 1) * lines,
-                             [&](int64_t i, int64_t, int64_t first, int64_t second) {
-                               line_pool.run(x + c * pool.in_size, c, first, second, best.data(),
-                                             at.data());
-                               const T *const gradient = g + i * cols;
-                               for (int64_t w = 0; w < cols; ++w)
-                                 sums.add(signed_of(at[static_cast<size_t>(w)]), gradient[w]);
-                             });
-                   sums.finish();
-                 }
-               });
+  const auto channels = static_cast<uint64_t>(pool.channels);
+  parallel_for(instance, channels, pool.grain(channels), [&](uint64_t begin, uint64_t end) {
+    LinePool<T, true> line_pool(instance, pool);
+    std::vector<T> best(static_cast<size_t>(cols));
+    std::vector<PlaceOf<T>> at(static_cast<size_t>(cols));
+    for (auto c = signed_of(begin); c < signed_of(end); ++c) {
+      GradientSums<T> sums(pool, d_x + c * pool.in_size);
+      each_line(pool, c * lines, (c + 1) * lines,
+                [&](int64_t i, int64_t, int64_t first, int64_t second) {
+                  line_pool.run(x + c * pool.in_size, c, first, second, best.data(), at.data());
+                  const T *const gradient = g + i * cols;
+                  for (int64_t w = 0; w < cols; ++w)
+                    sums.add(signed_of(at[static_cast<size_t>(w)]), gradient[w]);
+                });
+      sums.finish();
+    }
+  });
 }
 
 // Each line of entries gets the sum of the lines of windows over it, spread along the last axis.
@@ -176,37 +174,35 @@ void average_gradient(const tl_instance &instance, const Pool &pool, const T *g,
   const PoolAxis &rows = pool.axes[1];
   const PoolAxis &cols = pool.axes[2];
   const int64_t lines = planes.positions * rows.positions;
-  parallel_for(
-      instance, static_cast<uint64_t>(pool.channels * lines), Pool::grain(cols.positions),
-      [&](uint64_t begin, uint64_t end) {
-        std::vector<const T *> over;
-        std::vector<T> sums(static_cast<size_t>(cols.windows));
-        for (auto i = signed_of(begin); i < signed_of(end); ++i) {
-          T *const line = d_x + i * cols.positions;
-          const Range plane = planes.windows_over(i % lines / rows.positions);
-          const Range row = rows.windows_over(i % rows.positions);
-          over.clear();
-          for (int64_t d = plane.begin; d < plane.end; ++d)
-            for (int64_t h = row.begin; h < row.end; ++h)
-              over.push_back(g + i / lines * pool.out_size + (d * rows.windows + h) * cols.windows);
-          std::fill_n(line, cols.positions, T(0));
-          if (over.empty()) continue;
-          kernels.fold_sum(over.data(), signed_of(over.size()), false, cols.windows, sums.data());
-          kernels.divide(static_cast<T>(pool.volume), cols.windows, sums.data());
-          if (cols.stride == 1) {
-            // A position's windows are themselves neighbours.
-            along(PoolAxis(cols.positions, cols.taps, cols.windows, cols.taps - 1 - cols.padding),
-                  sums.data(),
-                  [&](const Slide<T> &slide, int64_t w) { kernels.slide_sum(slide, line + w); });
-            continue;
-          }
-          for (int64_t w = 0; w < cols.windows; ++w) {
-            const Range inside = cols.positions_of(w);
-            for (int64_t k = inside.begin; k < inside.end; ++k)
-              line[k] += sums[static_cast<size_t>(w)];
-          }
-        }
-      });
+  const auto all_lines = static_cast<uint64_t>(pool.channels * lines);
+  parallel_for(instance, all_lines, pool.grain(all_lines), [&](uint64_t begin, uint64_t end) {
+    std::vector<const T *> over;
+    std::vector<T> sums(static_cast<size_t>(cols.windows));
+    for (auto i = signed_of(begin); i < signed_of(end); ++i) {
+      T *const line = d_x + i * cols.positions;
+      const Range plane = planes.windows_over(i % lines / rows.positions);
+      const Range row = rows.windows_over(i % rows.positions);
+      over.clear();
+      for (int64_t d = plane.begin; d < plane.end; ++d)
+        for (int64_t h = row.begin; h < row.end; ++h)
+          over.push_back(g + i / lines * pool.out_size + (d * rows.windows + h) * cols.windows);
+      std::fill_n(line, cols.positions, T(0));
+      if (over.empty()) continue;
+      kernels.fold_sum(over.data(), signed_of(over.size()), false, cols.windows, sums.data());
+      kernels.divide(static_cast<T>(pool.volume), cols.windows, sums.data());
+      if (cols.stride == 1) {
+        // A position's windows are themselves neighbours.
+        along(PoolAxis(cols.positions, cols.taps, cols.windows, cols.taps - 1 - cols.padding),
+              sums.data(),
+              [&](const Slide<T> &slide, int64_t w) { kernels.slide_sum(slide, line + w); });
+        continue;
+      }
+      for (int64_t w = 0; w < cols.windows; ++w) {
+        const Range inside = cols.positions_of(w);
+        for (int64_t k = inside.begin; k < inside.end; ++k) line[k] += sums[static_cast<size_t>(w)];
+      }
+    }
+  });
 }
 
 // Whether no entry has two windows, and at least a cache line of neighbours has the same one.
@@ -225,32 +221,31 @@ void fill_average_gradient(const tl_instance &instance, const Pool &pool, const 
   const PoolAxis &planes = pool.axes[0];
   const PoolAxis &rows = pool.axes[1];
   const PoolAxis &cols = pool.axes[2];
-  parallel_for(
-      instance, static_cast<uint64_t>(pool.channels), Pool::grain(pool.in_size),
-      [&](uint64_t begin, uint64_t end) {
-        kernels.fill(T(0), signed_of(end - begin) * pool.in_size, d_x + begin * pool.in_size);
-        const T *share = g + begin * pool.out_size;
-        for (uint64_t c = begin; c < end; ++c)
-          for (int64_t first = 0; first < planes.windows; ++first)
-            for (int64_t second = 0; second < rows.windows; ++second)
-              for (int64_t third = 0; third < cols.windows; ++third, ++share) {
-                // + 0: the sum of one share, of which -0 is none.
-                const T value = *share / static_cast<T>(pool.volume) + T(0);
-                const Range plane = planes.positions_of(first);
-                const Range row = rows.positions_of(second);
-                const Range col = cols.positions_of(third);
-                for (int64_t d = plane.begin; d < plane.end; ++d) {
-                  T *const lines = d_x + c * pool.in_size + d * rows.positions * cols.positions;
-                  if (col.size() == cols.positions) {
-                    kernels.fill(value, row.size() * cols.positions,
-                                 lines + row.begin * cols.positions);
-                    continue;
-                  }
-                  for (int64_t h = row.begin; h < row.end; ++h)
-                    kernels.fill(value, col.size(), lines + h * cols.positions + col.begin);
-                }
+  const auto channels = static_cast<uint64_t>(pool.channels);
+  parallel_for(instance, channels, pool.grain(channels), [&](uint64_t begin, uint64_t end) {
+    kernels.fill(T(0), signed_of(end - begin) * pool.in_size, d_x + begin * pool.in_size);
+    const T *share = g + begin * pool.out_size;
+    for (uint64_t c = begin; c < end; ++c)
+      for (int64_t first = 0; first < planes.windows; ++first)
+        for (int64_t second = 0; second < rows.windows; ++second)
+          for (int64_t third = 0; third < cols.windows; ++third, ++share) {
+            // + 0: the sum of one share, of which -0 is none.
+            const T value = *share / static_cast<T>(pool.volume) + T(0);
+            const Range plane = planes.positions_of(first);
+            const Range row = rows.positions_of(second);
+            const Range col = cols.positions_of(third);
+            for (int64_t d = plane.begin; d < plane.end; ++d) {
+              T *const lines = d_x + c * pool.in_size + d * rows.positions * cols.positions;
+              if (col.size() == cols.positions) {
+                kernels.fill(value, row.size() * cols.positions,
+                             lines + row.begin * cols.positions);
+                continue;
               }
-      });
+              for (int64_t h = row.begin; h < row.end; ++h)
+                kernels.fill(value, col.size(), lines + h * cols.positions + col.begin);
+            }
+          }
+  });
 }
 
 // ---- Smooth maxima ------------------------------------------------------------------------------

@@ -76,10 +76,13 @@ struct Pool {
     return result;
   }
 
-  // About how many items of so many entries each are worth a task.
-  static uint64_t grain(int64_t entries) {
-    constexpr int64_t task = int64_t{1} << 15;
-    return static_cast<uint64_t>(std::max<int64_t>(1, task / std::max<int64_t>(1, entries)));
+  // Of items that share out all entries: how many make a piece of a loop on several threads; all of
+  // them where one thread is faster. `weight`: an entry's cost.
+  uint64_t grain(uint64_t items, uint64_t weight = 1) const {
+    constexpr uint64_t shared_from = uint64_t{1} << 15;
+    constexpr uint64_t piece = uint64_t{1} << 11;
+    const uint64_t cost = static_cast<uint64_t>(channels * in_size) * weight;
+    return cost < shared_from ? items : std::max<uint64_t>(1, items * piece / cost);
   }
 
   tl_pooling_op op;

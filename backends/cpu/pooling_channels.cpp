@@ -132,14 +132,13 @@ class ChannelBlock {
 template <class T, class Body>
 void each_block(tl_instance &instance, const Pool &pool, T beta, const Body &body) {
   const int64_t lanes = gemm_kernels<T>(instance.target).lanes;
-  const int64_t blocks = (pool.channels + lanes - 1) / lanes;
-  parallel_for(instance, static_cast<uint64_t>(blocks), Pool::grain(4 * lanes * pool.in_size),
-               [&](uint64_t begin, uint64_t end) {
-                 ChannelBlock<T> block(instance, pool, beta);
-                 for (int64_t c = signed_of(begin) * lanes;
-                      c < std::min(pool.channels, signed_of(end) * lanes); c += lanes)
-                   body(block, c, std::min(lanes, pool.channels - c));
-               });
+  const auto blocks = static_cast<uint64_t>((pool.channels + lanes - 1) / lanes);
+  parallel_for(instance, blocks, pool.grain(blocks, 4), [&](uint64_t begin, uint64_t end) {
+    ChannelBlock<T> block(instance, pool, beta);
+    for (int64_t c = signed_of(begin) * lanes; c < std::min(pool.channels, signed_of(end) * lanes);
+         c += lanes)
+      body(block, c, std::min(lanes, pool.channels - c));
+  });
 }
 
 }  // namespace
