@@ -279,7 +279,7 @@ class Multiplication {
 
     const int64_t most = group_cols(kernels_) / wide;
     const int64_t groups = (right_panels + most - 1) / most;
-    const int64_t group = (right_panels + groups - 1) / groups;  // alike, so that threads end together
+    const int64_t group = (right_panels + groups - 1) / groups;  // alike: threads end together
     const int64_t strip = std::min<int64_t>(left_panels, 128 / high);
     const int64_t strips = (left_panels + strip - 1) / strip;
     parallel_for(
