@@ -82,8 +82,11 @@ class Pool {
     if (taken_.test_and_set(std::memory_order_acquire)) return false;
     const uint32_t helpers = grow_to(std::min(threads - 1, max_workers));
     const uint64_t grains = (loop.count - 1) / loop.grain + 1;
-    const uint32_t wanted = static_cast<uint32_t>(std::min<uint64_t>(helpers, grains - 1));
-    share_out(loop, wanted + 1);
+    loop_ = loop;
+    unit_ = ((grains - 1) / Share::max_units + 1) * loop.grain;
+    const uint64_t units = (loop.count - 1) / unit_ + 1;
+    const uint32_t wanted = static_cast<uint32_t>(std::min<uint64_t>(helpers, units - 1));
+    share_out(units, wanted + 1);
     seats_.store(wanted << called_shift | wanted << free_shift, std::memory_order_release);
     for (uint32_t i = 0; i < wanted; ++i) {
       calls_[i].word.fetch_add(1, std::memory_order_release);
@@ -142,11 +145,7 @@ class Pool {
     return false;
   }
 
-  void share_out(const detail::Loop &loop, uint32_t shares) {
-    loop_ = loop;
-    const uint64_t grains = (loop.count - 1) / loop.grain + 1;
-    unit_ = ((grains - 1) / Share::max_units + 1) * loop.grain;
-    const uint64_t units = (loop.count - 1) / unit_ + 1;
+  void share_out(uint64_t units, uint32_t shares) {
     const uint64_t least = units / shares;
     const uint64_t larger = units % shares;
     share_count_ = shares;
@@ -182,7 +181,7 @@ class Pool {
 
   std::atomic_flag taken_;
   detail::Loop loop_{};
-  uint64_t unit_ = 0;
+  uint64_t unit_ = 0;  // elements of a share's unit: a grain, or several where they are very many
   uint32_t share_count_ = 0;
   alignas(64) std::atomic<uint32_t> seats_{0};
   std::atomic_flag failed_;
