@@ -16,7 +16,7 @@ class Rows {
         plan_(plan),
         kernels_(fourier_kernels<T>(instance.target)),
         matrices_(gemm_kernels<T>(instance.target)),
-        width_(plan.side_by_side ? matrices_.lanes : 1),
+        width_(plan.layout == Layout::SideBySide ? matrices_.lanes : 1),
         n_(plan.n),
         is_even_(plan.n % 2 == 0),
         half_(plan.n / 2),
@@ -33,23 +33,17 @@ class Rows {
   void forward(const T *x, int64_t rows, T *bins) {
     const T *const columns = to_columns(x, n_, rows, signal_.begin());
     T *const spectrum = width_ == 1 ? bins : spectrum_.begin();
-    if (!is_even_) {
-      T *const zeros = numbers_.planes().im;
-      std::fill_n(zeros, n_ * width_, T(0));
-      plan_.transform.run(instance_, {columns, zeros}, width_, width_, result());
-      kernels_.scale_blocks(result().re, width_, T(1), half_ + 1, width_, spectrum, 2 * width_);
-      kernels_.scale_blocks(result().im, width_, T(1), half_ + 1, width_, spectrum + width_,
-                            2 * width_);
-      std::fill_n(spectrum + width_, width_, T(0));
+    if (is_even_) {
+      const Planes<T> result = plan_.transform.run(instance_, {columns, columns + width_},
+                                                   2 * width_, width_, half_, one(), other());
+      kernels_.split(result, plan_.roots.planes(), half_, width_, spectrum);
     } else {
-      if (width_ == 1) {
-        const Planes<T> pairs = numbers_.planes();
-        kernels_.part(x, half_, pairs);
-        plan_.transform.run(instance_, pairs, 1, 1, result());
-      } else {
-        plan_.transform.run(instance_, {columns, columns + width_}, 2 * width_, width_, result());
-      }
-      kernels_.split(result(), plan_.roots.planes(), half_, width_, spectrum);
+      T *const zeros = other().im;
+      std::fill_n(zeros, n_ * width_, T(0));
+      const Planes<T> result = plan_.transform.run(instance_, {columns, zeros}, width_, width_,
+                                                   half_ + 1, one(), other());
+      join(result, T(1), half_ + 1, spectrum);
+      std::fill_n(spectrum + width_, width_, T(0));
     }
     to_rows(spectrum, 2 * (half_ + 1), rows, bins);
   }
@@ -58,35 +52,38 @@ class Rows {
   void inverse(const T *bins, int64_t rows, T factor, T *x) {
     const T *const spectrum = to_columns(bins, 2 * (half_ + 1), rows, spectrum_.begin());
     T *const signal = width_ == 1 ? x : signal_.begin();
-    const Planes<T> numbers = numbers_.planes();
+    const Planes<T> numbers = other();
     if (is_even_) {
       kernels_.unsplit(spectrum, plan_.roots.planes(), half_, width_, numbers);
-      plan_.transform.run(instance_, numbers.swapped(), width_, width_, result().swapped());
-      if (width_ == 1) {
-        kernels_.join(result(), factor, half_, x);
-      } else {
-        kernels_.scale_blocks(result().re, width_, factor, half_, width_, signal, 2 * width_);
-        kernels_.scale_blocks(result().im, width_, factor, half_, width_, signal + width_,
-                              2 * width_);
-      }
+      const Planes<T> result = plan_.transform
+                                   .run(instance_, numbers.swapped(), width_, width_, half_,
+                                        one().swapped(), numbers.swapped())
+                                   .swapped();
+      join(result, factor, half_, signal);
     } else {
-      for (int64_t k = 0; k <= half_; ++k)
-        for (int64_t i = 0; i < width_; ++i) {
-          const T re = spectrum[2 * k * width_ + i];
-          const T im = k == 0 ? T(0) : spectrum[(2 * k + 1) * width_ + i];
-          const int64_t mirror = k == 0 ? 0 : n_ - k;
-          numbers.re[k * width_ + i] = numbers.re[mirror * width_ + i] = re;
-          numbers.im[mirror * width_ + i] = -im;
-          numbers.im[k * width_ + i] = im;
-        }
-      plan_.transform.run(instance_, numbers.swapped(), width_, width_, result().swapped());
-      kernels_.scale_blocks(result().re, width_, factor, n_, width_, signal, width_);
+      part(spectrum, half_ + 1, numbers);
+      std::fill_n(numbers.im, width_, T(0));
+      const Planes<T> result = plan_.transform.run_mirrored(instance_, numbers, width_, one());
+      kernels_.scale_blocks(result.re, 0, factor, 1, n_ * width_, signal, 0);
     }
     to_rows(signal, n_, rows, x);
   }
 
  private:
-  Planes<T> result() { return result_.planes(); }
+  Planes<T> one() { return result_.planes(); }
+  Planes<T> other() { return numbers_.planes(); }
+
+  // Pairs of blocks of `width()` numbers, apart; and together again, times the factor.
+  void part(const T *x, int64_t count, Planes<T> y) {
+    if (width_ == 1) return kernels_.part(x, count, y);
+    kernels_.scale_blocks(x, 2 * width_, T(1), count, width_, y.re, width_);
+    kernels_.scale_blocks(x + width_, 2 * width_, T(1), count, width_, y.im, width_);
+  }
+  void join(Planes<const T> x, T factor, int64_t count, T *y) {
+    if (width_ == 1) return kernels_.join(x, factor, count, y);
+    kernels_.scale_blocks(x.re, width_, factor, count, width_, y, 2 * width_);
+    kernels_.scale_blocks(x.im, width_, factor, count, width_, y + width_, 2 * width_);
+  }
 
   // A single row needs none.
   uint64_t columns_of(int64_t length) const {
@@ -138,8 +135,8 @@ void transform(tl_instance &instance, tl_fourier_op op, const tl_operand *operan
       const auto plan =
           real_plan<T>(instance, static_cast<int64_t>(n), static_cast<int64_t>(batch));
       const T factor = op == TL_FOURIER_IRFFT ? T(1) / static_cast<T>(n) : T(1);
-      const auto lanes =
-          static_cast<uint64_t>(plan->side_by_side ? gemm_kernels<T>(instance.target).lanes : 1);
+      const auto lanes = static_cast<uint64_t>(
+          plan->layout == Layout::SideBySide ? gemm_kernels<T>(instance.target).lanes : 1);
       const uint64_t blocks = (batch + lanes - 1) / lanes;
       const uint64_t grain = std::max<uint64_t>(1, 2048 / (n * lanes));
       parallel_for(instance, blocks, grain, [&](uint64_t begin, uint64_t end) {

@@ -8,7 +8,7 @@
 
 #include <hwy/highway.h>
 
-#include "simd-inl.h"
+#include "transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
@@ -60,10 +60,38 @@ HWY_INLINE Complex<hn::Vec<D>> broadcast(D d, const T *pair) {
   return {hn::Set(d, pair[0]), hn::Set(d, pair[1])};
 }
 
-// The transform of `radix` numbers, in place.
+// Radices that are done as two smaller ones: the first of them; 1: as a whole.
+constexpr int outer_radix(int radix) {
+  return radix == 16 ? 4 : radix == 12 ? 4 : radix == 10 ? 2 : radix == 9 ? 3 : radix == 6 ? 2 : 1;
+}
+
+// The transform of `radix` numbers, in place; roots[2 * root_step * k]: exp(-2 pi i k/radix).
 template <int radix, class D, class T, class V = hn::Vec<D>>
-HWY_INLINE void transform_few(D d, Complex<V> *a, const T *roots) {
-  if constexpr (radix == 2) {
+HWY_INLINE void transform_few(D d, Complex<V> *a, const T *roots, int root_step = 1) {
+  constexpr int outer = outer_radix(radix);
+  if constexpr (outer > 1) {
+    // Number inner * i + j, and bin k + outer * l.
+    constexpr int inner = radix / outer;
+    Complex<V> parts[outer][inner];
+#pragma GCC unroll 16
+    for (int j = 0; j < inner; ++j) {
+      Complex<V> column[outer];
+#pragma GCC unroll 16
+      for (int i = 0; i < outer; ++i) column[i] = a[inner * i + j];
+      transform_few<outer>(d, column, roots, root_step * inner);
+      parts[0][j] = column[0];
+#pragma GCC unroll 16
+      for (int k = 1; k < outer; ++k)
+        parts[k][j] =
+            j == 0 ? column[k] : times(column[k], broadcast(d, roots + 2 * root_step * j * k));
+    }
+#pragma GCC unroll 16
+    for (int k = 0; k < outer; ++k) {
+      transform_few<inner>(d, parts[k], roots, root_step * outer);
+#pragma GCC unroll 16
+      for (int l = 0; l < inner; ++l) a[k + outer * l] = parts[k][l];
+    }
+  } else if constexpr (radix == 2) {
     const Complex<V> sum = add(a[0], a[1]);
     a[1] = subtract(a[0], a[1]);
     a[0] = sum;
@@ -79,9 +107,9 @@ HWY_INLINE void transform_few(D d, Complex<V> *a, const T *roots) {
   } else if constexpr (radix == 8) {
     Complex<V> even[4] = {a[0], a[2], a[4], a[6]};
     Complex<V> odd[4] = {a[1], a[3], a[5], a[7]};
-    transform_few<4>(d, even, roots);
-    transform_few<4>(d, odd, roots);
-    const V diagonal = hn::Set(d, roots[2]);  // the cosine of an eighth of a turn
+    transform_few<4>(d, even, roots, 2 * root_step);
+    transform_few<4>(d, odd, roots, 2 * root_step);
+    const V diagonal = hn::Set(d, roots[2 * root_step]);  // the cosine of an eighth of a turn
     odd[1] = {hn::Mul(diagonal, hn::Add(odd[1].re, odd[1].im)),
               hn::Mul(diagonal, hn::Sub(odd[1].im, odd[1].re))};
     odd[2] = times_minus_i(odd[2]);
@@ -112,8 +140,8 @@ HWY_INLINE void transform_few(D d, Complex<V> *a, const T *roots) {
 #pragma GCC unroll 6
       for (int j = 0; j < half; ++j) {
         const int root = (j + 1) * k % radix;
-        const V cosine = hn::Set(d, roots[2 * root]);
-        const V sine = hn::Set(d, roots[2 * root + 1]);  // of the negative angle
+        const V cosine = hn::Set(d, roots[2 * root_step * root]);
+        const V sine = hn::Set(d, roots[2 * root_step * root + 1]);  // of the negative angle
         even = {hn::MulAdd(cosine, sums[j].re, even.re), hn::MulAdd(cosine, sums[j].im, even.im)};
         odd = {hn::MulAdd(sine, rests[j].im, odd.re), hn::MulAdd(sine, rests[j].re, odd.im)};
       }
@@ -126,46 +154,136 @@ HWY_INLINE void transform_few(D d, Complex<V> *a, const T *roots) {
 }
 
 // Numbers [at, at + lanes) of the blocks of one p.
-template <int radix, class D, class T>
+template <int radix, bool twiddled, class D, class T>
 HWY_INLINE void pass_vector(D d, Planes<const T> x, int64_t x_distance, Planes<T> y, int64_t run,
                             const T *twiddles, const T *roots, int64_t at) {
   using V = hn::Vec<D>;
   Complex<V> a[radix];
-#pragma GCC unroll 13
+#pragma GCC unroll 16
   for (int i = 0; i < radix; ++i) a[i] = load(d, x, i * x_distance + at);
   transform_few<radix>(d, a, roots);
   store(a[0], d, y, at);
-#pragma GCC unroll 13
+#pragma GCC unroll 16
   for (int k = 1; k < radix; ++k)
-    store(times(a[k], broadcast(d, twiddles + 2 * (k - 1))), d, y, k * run + at);
+    store(twiddled ? times(a[k], broadcast(d, twiddles + 2 * (k - 1))) : a[k], d, y, k * run + at);
 }
 
-template <class T, int radix>
-void pass(const Pass<T> &pass) {
-  const Lanes<T> d;
-  const hn::CappedTag<T, 1> one;
+// All numbers of the blocks, if they fill one vector at least: the last one overlaps.
+template <int radix, bool twiddled, class D, class T>
+HWY_INLINE bool pass_vectors(D d, const Pass<T> &pass) {
   constexpr int64_t lanes = hn::MaxLanes(d);
+  if (pass.run < lanes) return false;
   const int64_t distance = pass.count * pass.x_step;
   for (int64_t p = 0; p < pass.count; ++p) {
     const Planes<const T> x = pass.x + p * pass.x_step;
     const Planes<T> y = pass.y + p * radix * pass.run;
-    const T *const twiddles = pass.twiddles + 2 * p * (radix - 1);
-    int64_t i = 0;
-    for (; i + lanes <= pass.run; i += lanes)
-      pass_vector<radix>(d, x, distance, y, pass.run, twiddles, pass.roots, i);
-    for (; i < pass.run; ++i)
-      pass_vector<radix>(one, x, distance, y, pass.run, twiddles, pass.roots, i);
+    const T *const twiddles = pass.twiddles + (twiddled ? 2 * p * (radix - 1) : 0);
+    for (int64_t i = 0; i < pass.run; i += lanes)
+      pass_vector<radix, twiddled>(d, x, distance, y, pass.run, twiddles, pass.roots,
+                                   HWY_MIN(i, pass.run - lanes));
+  }
+  return true;
+}
+
+template <int radix, bool twiddled, class T>
+HWY_INLINE void pass_with(const Pass<T> &pass) {
+  (void)(pass_vectors<radix, twiddled>(Lanes<T>(), pass) ||
+         pass_vectors<radix, twiddled>(hn::CappedTag<T, 8>(), pass) ||
+         pass_vectors<radix, twiddled>(hn::CappedTag<T, 1>(), pass));
+}
+
+template <class T, int radix>
+void pass(const Pass<T> &pass) {
+  if (pass.twiddles == nullptr)
+    pass_with<radix, false>(pass);
+  else
+    pass_with<radix, true>(pass);
+}
+
+template <bool pairs, class D, class T>
+HWY_INLINE Complex<hn::Vec<D>> load_numbers(D d, Planes<const T> x, int64_t at) {
+  if constexpr (pairs) {
+    Complex<hn::Vec<D>> numbers;
+    hn::LoadInterleaved2(d, x.re + 2 * at, numbers.re, numbers.im);
+    return numbers;
+  } else {
+    return load(d, x, at);
   }
 }
 
-template <class T>
-void multiply(Planes<const T> x, Planes<const T> factors, int64_t count, Planes<T> y) {
+// y[p * radix + k] = columns[k * line + p] for the p of a line.
+template <int radix, class T>
+HWY_INLINE void turn(const T *columns, T *y) {
+  constexpr int64_t side = line<T>;
+  if constexpr (radix == side) return transpose_square<false>(columns, y, radix);
+  constexpr int64_t squares = (radix + side - 1) / side;
+  HWY_ALIGN T rows[squares * side * side];
+  for (int64_t i = 0; i < squares; ++i)
+    transpose_square<false>(columns + i * side * side, rows + i * side, squares * side);
+  for (int64_t p = 0; p < side; ++p)
+    each_vector<T>(radix, [&](auto d, auto some, uint64_t k) HWY_ATTR {
+      some.store(hn::Load(d, rows + p * squares * side + k), d, y + p * radix + k);
+    });
+}
+
+// Squares of p and bins k are transposed, as wide as a line of the cache. The last of them overlap.
+template <int radix, bool pairs, class T>
+HWY_INLINE void first_pass_from(const Pass<T> &pass) {
+  constexpr int64_t side = line<T>;
+  constexpr int64_t squares = (radix + side - 1) / side;
+  const Lanes<T> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  HWY_ALIGN T re[squares * side * side];
+  HWY_ALIGN T im[squares * side * side];
+  const Planes<T> columns{re, im};
+  for (int64_t next = 0; next < pass.count; next += side) {
+    const int64_t first = HWY_MIN(next, pass.count - side);
+    for (int64_t i = 0; i < side; i += lanes) {
+      const int64_t p = first + i;
+      Complex<Vec<T>> a[radix];
+#pragma GCC unroll 16
+      for (int k = 0; k < radix; ++k) a[k] = load_numbers<pairs>(d, pass.x, k * pass.count + p);
+      transform_few<radix>(d, a, pass.roots);
+      store(a[0], d, columns, i);
+#pragma GCC unroll 16
+      for (int k = 1; k < radix; ++k) {
+        const T *const twiddles = pass.twiddles + 2 * (k - 1) * pass.count;
+        const Planes<const T> factors{twiddles, twiddles + pass.count};
+        store(times(a[k], load(d, factors, p)), d, columns, k * side + i);
+      }
+    }
+    turn<radix>(re, pass.y.re + first * radix);
+    turn<radix>(im, pass.y.im + first * radix);
+  }
+}
+
+template <class T, int radix>
+void first_pass(const Pass<T> &pass) {
+  if (pass.x.are_pairs())
+    first_pass_from<radix, true>(pass);
+  else
+    first_pass_from<radix, false>(pass);
+}
+
+template <bool pairs, class T>
+HWY_INLINE void multiply_numbers(Planes<const T> x, Planes<const T> factors, int64_t count,
+                                 Planes<T> y) {
   const Lanes<T> d;
   const hn::CappedTag<T, 1> one;
   constexpr int64_t lanes = hn::MaxLanes(d);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) store(times(load(d, x, i), load(d, factors, i)), d, y, i);
-  for (; i < count; ++i) store(times(load(one, x, i), load(one, factors, i)), one, y, i);
+  for (; i + lanes <= count; i += lanes)
+    store(times(load_numbers<pairs>(d, x, i), load(d, factors, i)), d, y, i);
+  for (; i < count; ++i)
+    store(times(load_numbers<pairs>(one, x, i), load(one, factors, i)), one, y, i);
+}
+
+template <class T>
+void multiply(Planes<const T> x, Planes<const T> factors, int64_t count, Planes<T> y) {
+  if (x.are_pairs())
+    multiply_numbers<true>(x, factors, count, y);
+  else
+    multiply_numbers<false>(x, factors, count, y);
 }
 
 template <class T>
@@ -250,6 +368,16 @@ HWY_INLINE Complex<V> reversed(D d, Complex<V> a) {
   return {hn::Reverse(d, a.re), hn::Reverse(d, a.im)};
 }
 
+// Asks for lines that will be written, so many numbers ahead: of a row's results, which are seldom
+// in a near cache. A quarter of the time of long rows.
+template <class T>
+constexpr int64_t ahead = 2048 / sizeof(T);
+
+template <class T>
+HWY_INLINE void ask_to_write(const T *y, int64_t count) {
+  for (int64_t i = 0; i < count; i += line<T>) __builtin_prefetch(y + i, 1);
+}
+
 // In a single row vectors of numbers k and following meet those that end with count - k; the last
 // few in the middle go one by one.
 template <class T>
@@ -261,6 +389,8 @@ void split(Planes<const T> pairs, Planes<const T> roots, int64_t count, int64_t 
     int64_t k = 1;
     for (; 2 * (k + lanes) <= count + 1; k += lanes) {
       const int64_t mirror = count - k - lanes + 1;
+      ask_to_write(spectrum + 2 * k + ahead<T>, 2 * lanes);
+      ask_to_write(spectrum + 2 * mirror - ahead<T>, 2 * lanes);
       Complex<Vec<T>> a = load(d, pairs, k);
       Complex<Vec<T>> b = reversed(d, load(d, pairs, mirror));
       split_two(d, a, b, load(d, roots, k));
@@ -336,9 +466,11 @@ void join(Planes<const T> x, T factor, int64_t count, T *y) {
   constexpr int64_t lanes = hn::MaxLanes(d);
   const Vec<T> by = hn::Set(d, factor);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
+  for (; i + lanes <= count; i += lanes) {
+    ask_to_write(y + 2 * i + ahead<T>, 2 * lanes);
     hn::StoreInterleaved2(hn::Mul(hn::LoadU(d, x.re + i), by), hn::Mul(hn::LoadU(d, x.im + i), by),
                           d, y + 2 * i);
+  }
   for (; i < count; ++i) {
     y[2 * i] = x.re[i] * factor;
     y[2 * i + 1] = x.im[i] * factor;
@@ -352,10 +484,22 @@ constexpr FourierKernels<T> make_loops() {
   loops.pass[3] = pass<T, 3>;
   loops.pass[4] = pass<T, 4>;
   loops.pass[5] = pass<T, 5>;
-  loops.pass[8] = pass<T, 8>;
+  loops.pass[6] = pass<T, 6>;
   loops.pass[7] = pass<T, 7>;
+  loops.pass[8] = pass<T, 8>;
+  loops.pass[9] = pass<T, 9>;
+  loops.pass[10] = pass<T, 10>;
   loops.pass[11] = pass<T, 11>;
+  loops.pass[12] = pass<T, 12>;
   loops.pass[13] = pass<T, 13>;
+  loops.pass[16] = pass<T, 16>;
+  loops.first_pass[8] = first_pass<T, 8>;
+  loops.first_pass[9] = first_pass<T, 9>;
+  loops.first_pass[10] = first_pass<T, 10>;
+  loops.first_pass[11] = first_pass<T, 11>;
+  loops.first_pass[12] = first_pass<T, 12>;
+  loops.first_pass[13] = first_pass<T, 13>;
+  loops.first_pass[16] = first_pass<T, 16>;
   loops.multiply = multiply<T>;
   loops.multiply_blocks = multiply_blocks<T>;
   loops.split = split<T>;

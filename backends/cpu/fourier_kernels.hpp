@@ -15,6 +15,8 @@ struct Planes {
   Planes operator+(int64_t offset) const { return {re + offset, im + offset}; }
   // Of swapped numbers the forward transform is the swapped backward one.
   Planes swapped() const { return {im, re}; }
+  // Real and imaginary parts that lie side by side after all.
+  bool are_pairs() const { return im == re + 1; }
 };
 
 // One pass of a transform. Blocks of `run` numbers each: x has radix * count of them, `x_step`
@@ -27,17 +29,24 @@ struct Pass {
   Planes<T> y;
   int64_t run;
   int64_t count;
-  const T *twiddles;  // pairs
+  const T *twiddles;  // pairs; null: all of them 1
   const T *roots;     // pairs: exp(-2 pi i k/radix) for k < radix
 };
 
+// The first pass of a single row (x_step and run 1) has neighbouring p in the lanes of a vector.
+// Here the twiddles of k > 0 are all real parts, then all imaginary ones: twiddles[2 * (k - 1) *
+// count + p] and [... + count + p]. There must be this many p.
+template <class T>
+inline constexpr int64_t least_first_count = 64 / sizeof(T);
+
 template <class T>
 struct FourierKernels {
-  static constexpr int64_t largest_radix = 13;
+  static constexpr int64_t largest_radix = 16;
 
-  void (*pass[largest_radix + 1])(const Pass<T> &);
+  void (*pass[largest_radix + 1])(const Pass<T> &);        // null: no such radix
+  void (*first_pass[largest_radix + 1])(const Pass<T> &);  // x may be pairs
 
-  // y = x * factors, number by number.
+  // y = x * factors, number by number. x may be pairs.
   void (*multiply)(Planes<const T> x, Planes<const T> factors, int64_t count, Planes<T> y);
 
   // Block k of y = block k of x times factors[k], for blocks of `run`.

@@ -5,13 +5,12 @@
 #include "threads.hpp"
 
 #include <complex>
+#include <limits>
 #include <list>
 #include <mutex>
 
 namespace torchlean::cpu {
 namespace {
-
-constexpr int64_t largest_prime = FourierKernels<float>::largest_radix;
 
 // Tables are computed wider than they are kept.
 template <class T>
@@ -24,24 +23,60 @@ int64_t without_small_primes(int64_t n) {
   return n;
 }
 
-// The passes of a length without large prime factors, as few as there can be.
-std::vector<int64_t> radices_of(int64_t length) {
+// What a pass costs, in moves of all numbers: large radices do not fit into registers.
+double cost_of_pass(int64_t radix) {
+  return radix <= 8 ? 1 : 1 + 0.04 * static_cast<double>(radix - 8);
+}
+
+// The passes of a length without large prime factors, and what they cost; infinity: there are none.
+struct Chain {
+  double cost = std::numeric_limits<double>::infinity();
   std::vector<int64_t> radices;
-  int64_t twos = 0;
-  for (; length % 2 == 0; length /= 2) ++twos;
-  for (; twos % 3 != 0 && twos > 1; twos -= 2) radices.push_back(4);
-  for (; twos >= 3; twos -= 3) radices.push_back(8);
-  if (twos == 1) radices.push_back(2);
-  for (const int64_t radix : {3, 5, 7, 11, 13})
-    for (; length % radix == 0; length /= radix) radices.push_back(radix);
-  return radices;
+};
+
+constexpr int64_t all_radices[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16};
+
+// The best of those that begin with a radix from `least` to `largest`, with `rest_of` the others.
+template <class RestOf>
+Chain best_chain(int64_t length, int64_t least, int64_t largest, const RestOf &rest_of) {
+  Chain best;
+  for (const int64_t radix : all_radices) {
+    if (radix < least || radix > largest || length % radix != 0) continue;
+    Chain chain = rest_of(length / radix, radix);
+    chain.cost += cost_of_pass(radix);
+    if (chain.cost >= best.cost) continue;
+    chain.radices.insert(chain.radices.begin(), radix);
+    best = std::move(chain);
+  }
+  return best;
+}
+
+// From the largest radix to the smallest.
+Chain falling_chain(int64_t length, int64_t largest) {
+  if (length == 1) return {0, {}};
+  return best_chain(length, 2, largest, falling_chain);
+}
+
+Chain chain_of(int64_t length) {
+  return falling_chain(length, FourierKernels<float>::largest_radix);
+}
+
+// For a single row: the first radix gives the next pass vectors to work on, best a line of the
+// cache.
+template <class T>
+Chain row_chain_of(int64_t length) {
+  constexpr int64_t line = 64 / sizeof(T);
+  return best_chain(length, 8, length / least_first_count<T>, [](int64_t rest, int64_t radix) {
+    Chain chain = chain_of(rest);
+    if (radix != line) chain.cost += 0.4;
+    return chain;
+  });
 }
 
 // The cheapest of the next lengths that passes can do: a power of two, or 3, 5, 9 or 15 times one.
 int64_t smooth_length(int64_t least) {
-  int64_t best = 1;
-  while (best < least) best *= 2;
-  for (const int64_t odd : {3, 5, 9, 15}) {
+  int64_t best = std::numeric_limits<int64_t>::max();
+  for (const int64_t odd : {1, 3, 5, 9, 15}) {
     int64_t length = odd;
     while (length < least) length *= 2;
     best = std::min(best, length);
@@ -64,6 +99,15 @@ Planes<const T> as_const(Planes<T> planes) {
 
 // Columns of a long row's matrix that are transformed at a time.
 constexpr int64_t strip_columns = 128;
+
+// In shorter rows too few lanes have a number.
+template <class T>
+constexpr int64_t least_row = 16 * least_first_count<T>;
+
+// A longer row is given to several threads, as a matrix, if there is no other; or is too long for
+// the cache of one thread.
+constexpr int64_t longest_row = 8192;
+constexpr int64_t longest_of_rows = 65536;
 
 }  // namespace
 
@@ -91,20 +135,32 @@ Numbers<T> roots_of_unity(int64_t n, int64_t count) {
 // ---- Passes -------------------------------------------------------------------------------------
 
 template <class T>
-Passes<T>::Passes(int64_t length) : length_(length) {
-  const std::vector<int64_t> radices = radices_of(length);
+Passes<T>::Passes(int64_t length, bool is_row) : length_(length), is_row_(is_row) {
+  const std::vector<int64_t> radices =
+      is_row ? row_chain_of<T>(length).radices : chain_of(length).radices;
   int64_t rest = length;
   const Numbers<T> roots = roots_of_unity<T>(length, length);
-  const auto put = [&](std::vector<T> &pairs, int64_t k) {
-    pairs.push_back(roots.re[static_cast<size_t>(k)]);
-    pairs.push_back(roots.im[static_cast<size_t>(k)]);
-  };
+  const auto re = [&](int64_t k) { return roots.re[static_cast<size_t>(k)]; };
+  const auto im = [&](int64_t k) { return roots.im[static_cast<size_t>(k)]; };
   for (const int64_t radix : radices) {
     Stage stage{radix, rest / radix, {}, {}};
     const int64_t step = length / rest;
-    for (int64_t p = 0; p < stage.count; ++p)
-      for (int64_t k = 1; k < radix; ++k) put(stage.twiddles, p * k * step);
-    for (int64_t k = 0; k < radix; ++k) put(stage.roots, k * (length / radix));
+    if (is_row && rest == length) {
+      for (int64_t k = 1; k < radix; ++k) {
+        for (int64_t p = 0; p < stage.count; ++p) stage.twiddles.push_back(re(p * k * step));
+        for (int64_t p = 0; p < stage.count; ++p) stage.twiddles.push_back(im(p * k * step));
+      }
+    } else if (stage.count > 1) {
+      for (int64_t p = 0; p < stage.count; ++p)
+        for (int64_t k = 1; k < radix; ++k) {
+          stage.twiddles.push_back(re(p * k * step));
+          stage.twiddles.push_back(im(p * k * step));
+        }
+    }
+    for (int64_t k = 0; k < radix; ++k) {
+      stage.roots.push_back(re(k * (length / radix)));
+      stage.roots.push_back(im(k * (length / radix)));
+    }
     stages_.push_back(std::move(stage));
     rest /= radix;
   }
@@ -116,36 +172,40 @@ Planes<T> Passes<T>::run(const FourierKernels<T> &kernels, Planes<const T> x, in
   if (stages_.empty()) {
     std::copy_n(x.re, width, one.re);
     std::copy_n(x.im, width, one.im);
+    return one;
   }
   int64_t run = width;
   for (const Stage &stage : stages_) {
-    kernels.pass[stage.radix](
-        {x, x_step, one, run, stage.count, stage.twiddles.data(), stage.roots.data()});
+    const bool is_first = is_row_ && run == 1;
+    const T *const twiddles = stage.twiddles.empty() ? nullptr : stage.twiddles.data();
+    const auto &pass = is_first ? kernels.first_pass : kernels.pass;
+    pass[stage.radix]({x, x_step, one, run, stage.count, twiddles, stage.roots.data()});
     run *= stage.radix;
     x = as_const(one);
     x_step = run;
     std::swap(one, other);
   }
-  return stages_.empty() ? one : other;
+  return other;
 }
 
 // ---- Any length ---------------------------------------------------------------------------------
 
 template <class T>
-int64_t ComplexTransform<T>::inner_length(int64_t length) {
-  return without_small_primes(length) == 1 ? length : smooth_length(2 * length - 1);
+int64_t ComplexTransform<T>::inner_length(int64_t length, int64_t span) {
+  return without_small_primes(length) == 1 ? length : smooth_length(span);
 }
 
 template <class T>
-ComplexTransform<T>::ComplexTransform(tl_instance &instance, int64_t length, bool side_by_side)
-    : length_(length), inner_(inner_length(length)) {
-  if (side_by_side) {
-    whole_ = std::make_unique<Passes<T>>(inner_);
+ComplexTransform<T>::ComplexTransform(tl_instance &instance, int64_t length, int64_t span,
+                                      Layout layout)
+    : length_(length), inner_(inner_length(length, span)) {
+  if (layout != Layout::Matrix) {
+    whole_ = std::make_unique<Passes<T>>(inner_, layout == Layout::Row);
   } else {
     const int64_t columns = middle_divisor(inner_);
     const int64_t width = inner_ / columns;
-    columns_ = std::make_unique<Passes<T>>(columns);
-    rows_ = std::make_unique<Passes<T>>(width);
+    columns_ = std::make_unique<Passes<T>>(columns, false);
+    rows_ = std::make_unique<Passes<T>>(width, false);
     const Numbers<T> roots = roots_of_unity<T>(inner_, inner_);
     twist_ = Numbers<T>(inner_);
     for (int64_t i = 0; i < columns; ++i)
@@ -155,60 +215,108 @@ ComplexTransform<T>::ComplexTransform(tl_instance &instance, int64_t length, boo
         twist_.im[to] = roots.im[static_cast<size_t>(i * j)];
       }
   }
-  if (inner_ == length_) return;
+  if (!is_chirped()) return;
   // With c[k] = exp(-pi i k^2/n) and jk = (j^2 + k^2 - (k - j)^2)/2, the transform is
   // y[k] = c[k] * sum over j of (x[j] c[j]) * conj(c[k - j]): a convolution.
   const Numbers<T> roots = roots_of_unity<T>(2 * length, 2 * length);
-  chirp_ = Numbers<T>(length);
+  const int64_t half = length / 2;
+  chirp_ = Numbers<T>(half + length);
   Numbers<T> kernel(inner_);
   const T scale = T(1) / static_cast<T>(inner_);
   for (int64_t k = 0, square = 0; k < length; square = (square + 2 * k + 1) % (2 * length), ++k) {
-    const auto at = static_cast<size_t>(k);
-    chirp_.re[at] = roots.re[static_cast<size_t>(square)];
-    chirp_.im[at] = roots.im[static_cast<size_t>(square)];
-    const auto mirror = static_cast<size_t>(k == 0 ? 0 : inner_ - k);
-    kernel.re[at] = kernel.re[mirror] = chirp_.re[at] * scale;
-    kernel.im[at] = kernel.im[mirror] = -chirp_.im[at] * scale;
+    const T re = roots.re[static_cast<size_t>(square)];
+    const T im = roots.im[static_cast<size_t>(square)];
+    const auto put = [](Numbers<T> &to, int64_t at, T real, T imaginary) {
+      to.re[static_cast<size_t>(at)] = real;
+      to.im[static_cast<size_t>(at)] = imaginary;
+    };
+    put(chirp_, half + k, re, im);
+    if (k <= half) put(chirp_, half - k, re, im);
+    // Index k of the kernel, as far as the span goes, and -k.
+    if (k <= span - length) put(kernel, k, re * scale, -im * scale);
+    if (k > 0) put(kernel, inner_ - k, re * scale, -im * scale);
   }
   spectrum_ = Numbers<T>(inner_);
-  run_inner(instance, std::as_const(kernel).planes(), 1, 1, spectrum_.planes());
+  Numbers<T> other(inner_);
+  const Planes<T> result =
+      run_inner(instance, std::as_const(kernel).planes(), 1, 1, spectrum_.planes(), other.planes());
+  if (result.re == other.re.data()) std::swap(spectrum_, other);
 }
 
 template <class T>
-void ComplexTransform<T>::run(tl_instance &instance, Planes<const T> x, int64_t x_step,
-                              int64_t width, Planes<T> y) const {
-  if (inner_ == length_) return run_inner(instance, x, x_step, width, y);
+Planes<T> ComplexTransform<T>::run(tl_instance &instance, Planes<const T> x, int64_t x_step,
+                                   int64_t width, int64_t outputs, Planes<T> one,
+                                   Planes<T> other) const {
+  if (!is_chirped()) return run_inner(instance, x, x_step, width, one, other);
+  convolve(instance, x, x_step, width, length_, 0, outputs, one);
+  return one;
+}
+
+template <class T>
+Planes<T> ComplexTransform<T>::run_mirrored(tl_instance &instance, Planes<T> numbers, int64_t width,
+                                            Planes<T> one) const {
+  const int64_t half = length_ / 2;
+  if (!is_chirped()) {
+    for (int64_t k = 1; k <= half; ++k)
+      for (int64_t i = 0; i < width; ++i) {
+        numbers.re[(length_ - k) * width + i] = numbers.re[k * width + i];
+        numbers.im[(length_ - k) * width + i] = -numbers.im[k * width + i];
+      }
+    return run_inner(instance, as_const(numbers.swapped()), width, width, one.swapped(),
+                     numbers.swapped())
+        .swapped();
+  }
+  // The real parts of what the mirrored numbers add are those of the numbers themselves.
+  for (int64_t i = width; i < (half + 1) * width; ++i) {
+    numbers.re[i] *= 2;
+    numbers.im[i] *= 2;
+  }
+  convolve(instance, as_const(numbers.swapped()), width, width, half + 1, half, half + 1,
+           one.swapped());
+  return one;
+}
+
+template <class T>
+void ComplexTransform<T>::convolve(tl_instance &instance, Planes<const T> x, int64_t x_step,
+                                   int64_t width, int64_t inputs, int64_t before, int64_t after,
+                                   Planes<T> y) const {
   const FourierKernels<T> &kernels = fourier_kernels<T>(instance.target);
-  WorkingPlanes<T> one(instance, inner_ * width, 0);
-  WorkingPlanes<T> other(instance, inner_ * width, 1);
-  const Planes<T> values = one.planes();
-  const Planes<T> sums = other.planes();
-  const auto multiply = [&](Planes<const T> from, int64_t step, const Numbers<T> &factors,
+  WorkingPlanes<T> first(instance, inner_ * width, 0);
+  WorkingPlanes<T> second(instance, inner_ * width, 1);
+  const Planes<T> one = first.planes();
+  const Planes<T> other = second.planes();
+  const auto multiply = [&](Planes<const T> from, int64_t step, Planes<const T> factors,
                             int64_t count, Planes<T> to) {
-    if (width == 1 && step == 1)
-      kernels.multiply(from, factors.planes(), count, to);
+    if (width == 1)
+      kernels.multiply(from, factors, count, to);
     else
-      kernels.multiply_blocks(from, step, factors.planes(), count, width, to);
+      kernels.multiply_blocks(from, step, factors, count, width, to);
   };
-  multiply(x, x_step, chirp_, length_, values);
-  std::fill(values.re + length_ * width, values.re + inner_ * width, T(0));
-  std::fill(values.im + length_ * width, values.im + inner_ * width, T(0));
-  run_inner(instance, as_const(values), width, width, sums);
-  multiply(as_const(sums), width, spectrum_, inner_, sums);
-  run_inner(instance, as_const(sums.swapped()), width, width, values.swapped());
-  multiply(as_const(values), width, chirp_, length_, y);
+  const Planes<const T> chirp = chirp_.planes() + length_ / 2;
+  multiply(x, x_step, chirp, inputs, one);
+  std::fill(one.re + inputs * width, one.re + inner_ * width, T(0));
+  std::fill(one.im + inputs * width, one.im + inner_ * width, T(0));
+  const Planes<T> sums = run_inner(instance, as_const(one), width, width, other, one);
+  multiply(as_const(sums), width, spectrum_.planes(), inner_, sums);
+  const Planes<T> values = run_inner(instance, as_const(sums.swapped()), width, width,
+                                     (sums.re == one.re ? other : one).swapped(), sums.swapped())
+                               .swapped();
+  multiply(as_const(values), width, chirp, after, y);
+  multiply(as_const(values + (inner_ - before) * width), width, chirp + -before, before,
+           y + (length_ - before) * width);
 }
 
 template <class T>
-void ComplexTransform<T>::run_inner(tl_instance &instance, Planes<const T> x, int64_t x_step,
-                                    int64_t width, Planes<T> y) const {
-  if (whole_ == nullptr) return run_as_matrix(instance, x, y);
+Planes<T> ComplexTransform<T>::run_inner(tl_instance &instance, Planes<const T> x, int64_t x_step,
+                                         int64_t width, Planes<T> one, Planes<T> other) const {
   const FourierKernels<T> &kernels = fourier_kernels<T>(instance.target);
-  WorkingPlanes<T> other(instance, inner_ * width, 2);
-  const Planes<T> result = whole_->run(kernels, x, x_step, width, y, other.planes());
-  if (result.re == y.re) return;
-  std::copy_n(result.re, inner_ * width, y.re);
-  std::copy_n(result.im, inner_ * width, y.im);
+  if (whole_ != nullptr) return whole_->run(kernels, x, x_step, width, one, other);
+  if (x.are_pairs()) {
+    kernels.part(x.re, inner_, other);
+    x = as_const(other);
+  }
+  run_as_matrix(instance, x, one);
+  return one;
 }
 
 // x[i * width + j] with output index k = k1 + columns * k2: transforms along i for every j, times
@@ -253,14 +361,30 @@ void ComplexTransform<T>::run_as_matrix(tl_instance &instance, Planes<const T> x
 
 // ---- Real lengths -------------------------------------------------------------------------------
 
+// A real signal of odd length is not taken as pairs, but has only half a spectrum.
+int64_t complex_length(int64_t n) { return n % 2 == 0 ? n / 2 : n; }
+int64_t span_of(int64_t n) { return n % 2 == 0 ? n - 1 : n + n / 2; }
+
 template <class T>
-RealPlan<T>::RealPlan(tl_instance &instance, int64_t length, bool is_side_by_side)
+RealPlan<T>::RealPlan(tl_instance &instance, int64_t length, Layout layout_of_rows)
     : n(length),
-      side_by_side(is_side_by_side),
-      transform(instance, length % 2 == 0 ? length / 2 : length, is_side_by_side),
+      layout(layout_of_rows),
+      transform(instance, complex_length(length), span_of(length), layout_of_rows),
       roots(length % 2 == 0 ? roots_of_unity<T>(length, length / 2) : Numbers<T>()) {}
 
 namespace {
+
+// How many rows there are: enough to fill lanes, if each goes into one of them?
+enum class Batch { One, Few, Many };
+
+template <class T>
+Layout layout_of(int64_t n, Batch batch) {
+  const int64_t length = ComplexTransform<T>::inner_length(complex_length(n), span_of(n));
+  if (length < least_row<T>) return Layout::SideBySide;
+  const bool is_short = length <= (batch == Batch::One ? longest_row : longest_of_rows);
+  if (is_short && !row_chain_of<T>(length).radices.empty()) return Layout::Row;
+  return length <= 4096 && batch == Batch::Many ? Layout::SideBySide : Layout::Matrix;
+}
 
 // The last plans that were used, as far as they hold few numbers together.
 template <class T>
@@ -268,11 +392,11 @@ class PlanCache {
  public:
   using Plan = std::shared_ptr<const RealPlan<T>>;
 
-  Plan find(tl_instance &instance, int64_t n, bool side_by_side) {
-    if (Plan plan = held(instance.target, n, side_by_side)) return plan;
-    auto plan = std::make_shared<const RealPlan<T>>(instance, n, side_by_side);
+  Plan find(tl_instance &instance, int64_t n, Batch batch) {
+    if (Plan plan = held(instance.target, n, batch)) return plan;
+    auto plan = std::make_shared<const RealPlan<T>>(instance, n, layout_of<T>(n, batch));
     const std::lock_guard lock(mutex_);
-    entries_.push_front({instance.target, plan});
+    entries_.push_front({instance.target, batch, plan});
     int64_t numbers = 0;
     size_t kept = 0;
     for (const Entry &entry : entries_) {
@@ -287,15 +411,16 @@ class PlanCache {
  private:
   struct Entry {
     Target target;
+    Batch batch;
     Plan plan;
   };
   static constexpr size_t most_plans = 64;
   static constexpr int64_t most_numbers = int64_t{1} << 22;
 
-  Plan held(Target target, int64_t n, bool side_by_side) {
+  Plan held(Target target, int64_t n, Batch batch) {
     const std::lock_guard lock(mutex_);
     for (auto it = entries_.begin(); it != entries_.end(); ++it)
-      if (it->plan->n == n && it->plan->side_by_side == side_by_side && it->target == target) {
+      if (it->plan->n == n && it->batch == batch && it->target == target) {
         entries_.splice(entries_.begin(), entries_, it);
         return it->plan;
       }
@@ -311,14 +436,9 @@ class PlanCache {
 template <class T>
 std::shared_ptr<const RealPlan<T>> real_plan(tl_instance &instance, int64_t n, int64_t batch) {
   static auto *const cache = new PlanCache<T>;  // never destroyed: calls may run until the end
-  const int64_t inner = ComplexTransform<T>::inner_length(n % 2 == 0 ? n / 2 : n);
   const int64_t lanes = gemm_kernels<T>(instance.target).lanes;
-  // A matrix whose sides are whole vectors is as good as few rows side by side.
-  const int64_t side = middle_divisor(inner);
-  const bool fits = side % lanes == 0 && inner / side % lanes == 0;
-  const bool side_by_side =
-      inner < 256 || (fits ? inner <= 2048 && batch >= lanes : inner <= 4096 && 2 * batch >= lanes);
-  return cache->find(instance, n, side_by_side);
+  const Batch rows = batch == 1 ? Batch::One : 2 * batch < lanes ? Batch::Few : Batch::Many;
+  return cache->find(instance, n, rows);
 }
 
 template Numbers<float> roots_of_unity(int64_t, int64_t);

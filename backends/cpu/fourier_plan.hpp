@@ -1,9 +1,8 @@
 // Complex Fourier transforms of any length: tables made once, and the order of passes.
 //
-// A length whose prime factors are small is a chain of passes of radix 8, 4, 2, 3, 5, 7, 11 and 13
-// (Stockham's order: no pass permutes). Any other length is a convolution with a chirp (Bluestein),
-// done with transforms of such a length. Either many rows are transformed side by side, a row in
-// each lane, or a long row by itself as a matrix: its columns, a twist, its rows.
+// A length whose prime factors are small is a chain of passes of radices up to 16 (Stockham's
+// order: no pass permutes). Any other length is a convolution with a chirp (Bluestein), done with
+// transforms of such a length.
 #pragma once
 
 #include "fourier_kernels.hpp"
@@ -54,15 +53,20 @@ class WorkingPlanes {
 template <class T>
 Numbers<T> roots_of_unity(int64_t n, int64_t count);
 
+// How numbers lie that are transformed at a time: those of as many rows as a vector has lanes side
+// by side, or of one row, in order, whole or as a matrix.
+enum class Layout { SideBySide, Row, Matrix };
+
 // The chain of passes for a length without large prime factors.
 template <class T>
 class Passes {
  public:
-  explicit Passes(int64_t length);
+  // is_row: for the numbers of a single row, if there are passes for that.
+  Passes(int64_t length, bool is_row);
 
   // The transforms of `width` numbers side by side: number k of each lies in the block at
-  // x + k * x_step. The result, blocks without gaps, is in `one` or `other`; each holds length *
-  // width numbers.
+  // x + k * x_step; in a row, which may be pairs, `width` is 1. The result, blocks without gaps, is
+  // in `one` or `other`; each holds length * width numbers. x may be `other`.
   Planes<T> run(const FourierKernels<T> &kernels, Planes<const T> x, int64_t x_step, int64_t width,
                 Planes<T> one, Planes<T> other) const;
 
@@ -77,46 +81,60 @@ class Passes {
   };
 
   int64_t length_;
+  bool is_row_;
   std::vector<Stage> stages_;
 };
 
-// Tables for one length, for rows side by side or one by one.
+// Tables for one length.
 template <class T>
 class ComplexTransform {
  public:
-  ComplexTransform(tl_instance &instance, int64_t length, bool side_by_side);
+  // span: indices of results less those of operands lie in a range of so many numbers. 2 * length -
+  // 1 would do always; a real signal and the half of its spectrum have 3/2 * length.
+  ComplexTransform(tl_instance &instance, int64_t length, int64_t span, Layout layout);
 
-  // The transform of `width` numbers side by side, or of one if they are taken one by one, into
-  // y: blocks without gaps.
-  void run(tl_instance &instance, Planes<const T> x, int64_t x_step, int64_t width,
-           Planes<T> y) const;
+  // The transform of `width` numbers side by side, or of a row, which may be pairs; the first
+  // `outputs` bins of it at least. The result is in `one` or `other`, which have room for length *
+  // width numbers; x may be `other`.
+  Planes<T> run(tl_instance &instance, Planes<const T> x, int64_t x_step, int64_t width,
+                int64_t outputs, Planes<T> one, Planes<T> other) const;
+
+  // The backward transform of numbers that are mirrored, conjugate, at the other end, for an odd
+  // length: the first half of them is in `numbers`, where there is room for all. The result's real
+  // parts are in one.re or numbers.re.
+  Planes<T> run_mirrored(tl_instance &instance, Planes<T> numbers, int64_t width,
+                         Planes<T> one) const;
 
   // The length of what passes are run on.
-  static int64_t inner_length(int64_t length);
+  static int64_t inner_length(int64_t length, int64_t span);
 
  private:
-  void run_inner(tl_instance &instance, Planes<const T> x, int64_t x_step, int64_t width,
-                 Planes<T> y) const;
+  bool is_chirped() const { return inner_ != length_; }
+  // Bluestein's convolution, for results of indices [-before, after); those below 0 lie at the end.
+  void convolve(tl_instance &instance, Planes<const T> x, int64_t x_step, int64_t width,
+                int64_t inputs, int64_t before, int64_t after, Planes<T> y) const;
+  Planes<T> run_inner(tl_instance &instance, Planes<const T> x, int64_t x_step, int64_t width,
+                      Planes<T> one, Planes<T> other) const;
   void run_as_matrix(tl_instance &instance, Planes<const T> x, Planes<T> y) const;
 
   int64_t length_;
   int64_t inner_;
-  std::unique_ptr<Passes<T>> whole_;  // side by side
+  std::unique_ptr<Passes<T>> whole_;  // unless as a matrix
   std::unique_ptr<Passes<T>> columns_;
   std::unique_ptr<Passes<T>> rows_;
   Numbers<T> twist_;
   // Of Bluestein's convolution; empty where there is none.
-  Numbers<T> chirp_;
+  Numbers<T> chirp_;  // exp(-pi i k^2/length) for k from -length/2 up
   Numbers<T> spectrum_;
 };
 
 // What a real transform of a length needs.
 template <class T>
 struct RealPlan {
-  RealPlan(tl_instance &instance, int64_t length, bool is_side_by_side);
+  RealPlan(tl_instance &instance, int64_t length, Layout layout);
 
   const int64_t n;
-  const bool side_by_side;
+  const Layout layout;
   const ComplexTransform<T> transform;  // of half the length, if it is even
   const Numbers<T> roots;
 };

@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "tile-inl.h"
+#include "transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace torchlean::cpu::HWY_NAMESPACE {
@@ -100,6 +101,23 @@ void multiply_scattered(const Tile<T> &tile, const Scattered &where) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
+template <class T>
+constexpr int64_t band_rows = hn::MaxLanes(typename Columns<T>::D());
+
+// A line of the cache of as many rows as a vector has lanes. It is copied first: rows whole pages
+// apart would drive each other out of the first-level cache.
+template <class T>
+HWY_INLINE void transpose_band(const T *from, int64_t stride, T *to, int64_t width) {
+  const LineTag<T> d;
+  HWY_ALIGN T words[band_rows<T> * line<T>];
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < band_rows<T>; ++i)
+    for (uint64_t k = 0; k < line<T>; k += hn::MaxLanes(d))
+      hn::Store(hn::LoadU(d, from + i * stride + k), d, words + i * line<T> + k);
+  for (uint64_t k = 0; k < line<T>; k += Columns<T>::count)
+    Columns<T>(words + k, line<T>).template store<false>(to + k * width, width);
+}
+
 // A square of 16 bytes a side.
 template <class T>
 HWY_INLINE void transpose_square(const T *rows, int64_t stride, T *out, int64_t width) {
@@ -132,13 +150,25 @@ void transpose(const T *from, int64_t stride, int64_t used, int64_t depth, T *to
   int64_t whole_rows = 0;
 #if HWY_TARGET != HWY_SCALAR
   constexpr int64_t side = 16 / sizeof(T);
-  constexpr int64_t line = 64 / sizeof(T);
+  constexpr auto length = static_cast<int64_t>(line<T>);
+  if (used >= band_rows<T> && depth >= length) {
+    // The last bands and lines overlap those before them.
+    for (int64_t i = 0; i < used; i += band_rows<T>)
+      for (int64_t k = 0; k < depth; k += length) {
+        const int64_t row = HWY_MIN(i, used - band_rows<T>);
+        const int64_t at = HWY_MIN(k, depth - length);
+        transpose_band(from + row * stride + at, stride, to + at * width + row, width);
+      }
+    for (int64_t k = 0; k < depth && used < width; ++k)
+      std::fill(to + k * width + used, to + (k + 1) * width, T(0));
+    return;
+  }
   whole_rows = used / side * side;
   const int64_t whole_depth = depth / side * side;
-  for (int64_t k0 = 0; k0 < whole_depth; k0 += line)
-    for (int64_t i0 = 0; i0 < whole_rows; i0 += line) {
-      const int64_t k1 = HWY_MIN(k0 + line, whole_depth);
-      const int64_t i1 = HWY_MIN(i0 + line, whole_rows);
+  for (int64_t k0 = 0; k0 < whole_depth; k0 += length)
+    for (int64_t i0 = 0; i0 < whole_rows; i0 += length) {
+      const int64_t k1 = HWY_MIN(k0 + length, whole_depth);
+      const int64_t i1 = HWY_MIN(i0 + length, whole_rows);
       if (width > stride) {
         for (int64_t k = k0; k < k1; k += side)
           for (int64_t i = i0; i < i1; i += side)

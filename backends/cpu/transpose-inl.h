@@ -119,13 +119,24 @@ struct Columns<W, 8> {
   }
 };
 
+// to[i * to_stride + j] = from[j * line + i] for i, j < line. stream: `to` and its rows lie at
+// multiples of 64 bytes.
+template <bool stream, class W>
+HWY_INLINE void transpose_square(const W *from, W *to, uint64_t to_stride) {
+  constexpr uint64_t lanes = hn::MaxLanes(typename Columns<W>::D());
+  for (uint64_t i = 0; i < line<W>; i += Columns<W>::count)
+    for (uint64_t j = 0; j < line<W>; j += lanes)
+      Columns<W>(from + j * line<W> + i, line<W>)
+          .template store<stream>(to + i * to_stride + j, to_stride);
+}
+
 // A tile of at most line x line words. stream: past the caches, to addresses that are multiples of
 // 64. What is read is copied first: rows whole pages apart would drive each other out of the
 // nearest cache.
 template <class W>
-class Tile {
+class Square {
  public:
-  HWY_INLINE Tile(const W *from, uint64_t from_stride, uint64_t rows, uint64_t cols) {
+  HWY_INLINE Square(const W *from, uint64_t from_stride, uint64_t rows, uint64_t cols) {
     for (uint64_t j = 0; j < cols; ++j, from += from_stride)
       each_vector<W>(rows, [&](auto d, auto lanes, uint64_t i) HWY_ATTR {
         hn::StoreU(lanes.load(d, from + i), d, words_ + j * line<W> + i);
@@ -134,11 +145,7 @@ class Tile {
 
   template <bool stream>
   HWY_INLINE void transpose_to(W *to, uint64_t to_stride) const {
-    constexpr uint64_t lanes = hn::MaxLanes(typename Columns<W>::D());
-    for (uint64_t i = 0; i < line<W>; i += Columns<W>::count)
-      for (uint64_t j = 0; j < line<W>; j += lanes)
-        Columns<W>(words_ + j * line<W> + i, line<W>)
-            .template store<stream>(to + i * to_stride + j, to_stride);
+    transpose_square<stream>(words_, to, to_stride);
   }
 
  private:
@@ -150,7 +157,7 @@ template <class W>
 void transpose_part(const W *from, uint64_t from_stride, W *to, uint64_t to_stride, uint64_t rows,
                     uint64_t cols) {
   HWY_ALIGN W words[line<W> * line<W>];
-  Tile<W>(from, from_stride, rows, cols).template transpose_to<false>(words, line<W>);
+  Square<W>(from, from_stride, rows, cols).template transpose_to<false>(words, line<W>);
   for (uint64_t i = 0; i < rows; ++i)
     each_vector<W>(cols, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
       lanes.store(hn::LoadU(d, words + i * line<W> + j), d, to + i * to_stride + j);
@@ -171,7 +178,7 @@ void transpose_tiles(const W *from, uint64_t from_stride, W *to, uint64_t to_str
       if constexpr (stream) ask_for_rows(corner + side * from_stride, from_stride, side);
       W *const target = to + i * to_stride + j;
       if (height == side && width == side) {
-        Tile<W>(corner, from_stride, side, side).template transpose_to<stream>(target, to_stride);
+        Square<W>(corner, from_stride, side, side).template transpose_to<stream>(target, to_stride);
       } else {
         transpose_part(corner, from_stride, target, to_stride, height, width);
       }
@@ -180,6 +187,12 @@ void transpose_tiles(const W *from, uint64_t from_stride, W *to, uint64_t to_str
 }
 
 #else
+
+template <bool, class W>
+HWY_INLINE void transpose_square(const W *from, W *to, uint64_t to_stride) {
+  for (uint64_t i = 0; i < line<W>; ++i)
+    for (uint64_t j = 0; j < line<W>; ++j) to[i * to_stride + j] = from[j * line<W> + i];
+}
 
 template <bool, class W>
 void transpose_tiles(const W *from, uint64_t from_stride, W *to, uint64_t to_stride, uint64_t rows,

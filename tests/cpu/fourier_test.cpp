@@ -96,13 +96,13 @@ TEST_CASE_TEMPLATE("spectra of lengths 1 to 300 are the sums that define them", 
   }
 }
 
-// Powers of two, a product of small primes, primes; a single row and several.
+// Powers of two, products of small primes and of larger ones, primes; a single row and several.
 TEST_CASE_TEMPLATE("long signals come back, with the same bits on any number of threads", T, float,
                    double) {
   const auto backends = every_target();
   Backend &backend = *backends.back();
-  for (const uint64_t n : {4096, 16384, 30030, 1009, 2017, 10007})
-    for (const uint64_t batch : {1, 3}) {
+  for (const uint64_t n : {1000, 2310, 4096, 16384, 30030, 1009, 2017, 10007, 14014, 20014})
+    for (const uint64_t batch : {1, 3, 20}) {
       CAPTURE(n);
       CAPTURE(batch);
       const auto x = uniform<T>(batch * n);
@@ -120,16 +120,19 @@ TEST_CASE_TEMPLATE("long signals come back, with the same bits on any number of 
 // A round trip would not notice a permutation: a single wave shows which bin is which.
 TEST_CASE_TEMPLATE("a wave of a long signal is in its bin", T, float, double) {
   for (const auto &backend : every_target())
-    for (const uint64_t n : {16384, 15015, 10007}) {
-      CAPTURE(n);
-      constexpr uint64_t bin = 1234;
-      std::vector<T> x(n);
-      for (uint64_t j = 0; j < n; ++j)
-        x[j] = static_cast<T>(std::cos(2 * std::numbers::pi * static_cast<double>(bin * j % n) /
-                                       static_cast<double>(n)));
-      std::vector<double> expected(2 * (n / 2 + 1));
-      expected[2 * bin] = static_cast<double>(n) / 2;
-      const auto bins = transform(*backend, TL_FOURIER_RFFT, 1, n, x);
-      CHECK(distance(bins.data(), expected) <= 2 * relative_bound<T>(n));
-    }
+    for (const uint64_t n : {3000, 4095, 4096, 5040, 6006, 7436, 10007, 15015, 16384, 20014})
+      for (const uint64_t batch : {1, 2}) {
+        CAPTURE(n);
+        CAPTURE(batch);
+        constexpr uint64_t bin = 1234;
+        std::vector<T> x(batch * n);
+        for (uint64_t j = 0; j < n; ++j)
+          x[j] = x[(batch - 1) * n + j] = static_cast<T>(std::cos(
+              2 * std::numbers::pi * static_cast<double>(bin * j % n) / static_cast<double>(n)));
+        std::vector<double> expected(2 * (n / 2 + 1));
+        expected[2 * bin] = static_cast<double>(n) / 2;
+        const auto bins = transform(*backend, TL_FOURIER_RFFT, batch, n, x);
+        CHECK(distance(bins.data() + (batch - 1) * expected.size(), expected) <=
+              2 * relative_bound<T>(n));
+      }
 }
