@@ -87,8 +87,7 @@ void copy_bytes(const tl_instance &instance, const void *from, void *to, uint64_
 
 void fill_bytes(const tl_instance &instance, uint64_t pattern, void *to, uint64_t bytes) {
   auto *const target = static_cast<std::byte *>(to);
-  // Where nothing is read, stores past the caches are faster for zeros alone (docs/cpu.md).
-  const bool past_caches = pattern == 0 && exceeds_caches(bytes);
+  const bool past_caches = exceeds_caches(bytes);
   parallel_for(instance, bytes, grain_of(bytes), [&](uint64_t begin, uint64_t end) {
     TORCHLEAN_CPU_CHOOSE(instance.target, fill)
     (pattern, target + begin, end - begin, past_caches);
