@@ -3,8 +3,9 @@
 #include "threads.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #undef HWY_TARGET_INCLUDE
@@ -27,51 +28,6 @@ struct RowMaskKernels {
   // 0 < k < cols. False, and nothing to go by in mask, where the row holds NaN.
   bool (*top)(const T *x, uint64_t cols, uint64_t k, T *mask);
 };
-
-// Numbers in their order: integers of the same order, -0 just below +0, and back.
-template <class T>
-struct Ordinal;
-
-template <>
-struct Ordinal<float> {
-  using Integer = int32_t;
-};
-template <>
-struct Ordinal<double> {
-  using Integer = int64_t;
-};
-
-template <class T>
-typename Ordinal<T>::Integer ordinal(T x) {
-  using Integer = typename Ordinal<T>::Integer;
-  const auto bits = std::bit_cast<Integer>(x);
-  return bits ^ ((bits >> (8 * sizeof(T) - 1)) & std::numeric_limits<Integer>::max());
-}
-
-template <class T>
-T number(typename Ordinal<T>::Integer ordinal) {
-  using Integer = typename Ordinal<T>::Integer;
-  return std::bit_cast<T>(ordinal ^
-                          ((ordinal >> (8 * sizeof(T) - 1)) & std::numeric_limits<Integer>::max()));
-}
-
-// The middle of lowest < highest, above lowest: by value as long as that gets on, since values lie
-// more evenly than their ordinals, of which any search takes as many steps as there are bits.
-template <class T>
-T middle(T lowest, T highest, bool by_value) {
-  const T mean = lowest / 2 + highest / 2;
-  if (by_value && mean > lowest && mean < highest) return mean;
-  using Unsigned = std::make_unsigned_t<typename Ordinal<T>::Integer>;
-  const auto low = static_cast<Unsigned>(ordinal(lowest));
-  const auto distance = static_cast<Unsigned>(static_cast<Unsigned>(ordinal(highest)) - low);
-  return number<T>(static_cast<typename Ordinal<T>::Integer>(low + (distance / 2 + distance % 2)));
-}
-
-// The next number below.
-template <class T>
-T below(T x) {
-  return number<T>(static_cast<typename Ordinal<T>::Integer>(ordinal(x) - 1));
-}
 
 }  // namespace
 }  // namespace torchlean::cpu
@@ -205,6 +161,45 @@ void mark_first(const T *x, T value, uint64_t count, T *mask) {
     mask[i] = 1;
     --count;
   }
+}
+
+// Numbers in their order: integers of the same order, -0 just below +0, and back.
+template <class T>
+using Ordinal = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+// Negative ones turn round, and back.
+template <class Integer>
+Integer turned(Integer bits) {
+  constexpr Integer all_but_sign = std::numeric_limits<Integer>::max();
+  return bits ^ ((bits >> (8 * sizeof(Integer) - 1)) & all_but_sign);
+}
+
+template <class T>
+Ordinal<T> ordinal(T x) {
+  return turned(__builtin_bit_cast(Ordinal<T>, x));
+}
+
+template <class T>
+T number(Ordinal<T> ordinal) {
+  return __builtin_bit_cast(T, turned(ordinal));
+}
+
+// The middle of lowest < highest, above lowest: by value as long as that gets on, since values lie
+// more evenly than their ordinals, of which any search takes as many steps as there are bits.
+template <class T>
+T middle(T lowest, T highest, bool by_value) {
+  const T mean = lowest / 2 + highest / 2;
+  if (by_value && mean > lowest && mean < highest) return mean;
+  using Unsigned = std::make_unsigned_t<Ordinal<T>>;
+  const auto low = static_cast<Unsigned>(ordinal(lowest));
+  const auto distance = static_cast<Unsigned>(static_cast<Unsigned>(ordinal(highest)) - low);
+  return number<T>(static_cast<Ordinal<T>>(low + (distance / 2 + distance % 2)));
+}
+
+// The next number below.
+template <class T>
+T below(T x) {
+  return number<T>(static_cast<Ordinal<T>>(ordinal(x) - 1));
 }
 
 // Searches for the largest number that k entries reach, by halving the range where it can be. Where
