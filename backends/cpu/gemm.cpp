@@ -11,6 +11,10 @@ namespace {
 // Sizes that a task is worth.
 constexpr int64_t task_products = int64_t{1} << 16;
 
+// From here on (about 200 x 200 x 200) packing for all threads costs less than packing the same
+// columns for each strip of rows.
+constexpr int64_t shared_products = int64_t{1} << 23;
+
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 template <class T>
@@ -19,13 +23,14 @@ class StridedRight final : public RightOperand<T> {
   StridedRight(const GemmKernels<T> &kernels, const Matrix<T> &b, int64_t m)
       : kernels_(kernels),
         b_(b),
-        lies_in_rows_(b.col_stride == 1 && (m <= kernels.rows || b.row_stride <= kernels.cols)) {}
+        lies_in_rows_(b.col_stride == 1 &&
+                      (m <= kernels.rows || b.row_stride <= few_cols(kernels))) {}
 
   void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to, int64_t width) override {
     cpu::pack(kernels_, b_.at(row, col), b_.col_stride, b_.row_stride, cols, depth, to, width);
   }
 
-  // What is read once is not copied before, nor what lies as a copy would.
+  // What is read once is not copied before, nor what lies almost as a copy would.
   const T *in_place(int64_t row, int64_t col, int64_t &step) const override {
     if (!lies_in_rows_) return nullptr;
     step = b_.row_stride;
@@ -73,7 +78,7 @@ class Multiplication {
       by_depth();
     else if (m_ == 1 && b_.col_stride == 1 && n_ > 1)
       by_rows();
-    else if (m_ >= 64 && p_ >= 64 && n_ >= 64 && m_ * n_ >= (1 << 26) / p_ && batch_ < 8)
+    else if (m_ >= 64 && p_ >= 64 && n_ >= 64 && m_ * n_ >= shared_products / p_ && batch_ < 8)
       by_shared_panels();
     else
       by_columns();
@@ -251,36 +256,35 @@ class Multiplication {
     const int64_t wide = kernels_.cols;
     const Matrix<T> a{a_of(s), a_.row_stride, a_.col_stride};
     const Matrix<T> b{b_of(s), b_.row_stride, b_.col_stride};
-    StridedRight<T> source(kernels_, b, m_);
-    const int64_t left_panels = (rows + high - 1) / high;
-    const int64_t right_panels = (cols + wide - 1) / wide;
-    // A panel of b is as wide as several of a.
-    const int64_t per = wide / high;
-    const int64_t left_tasks = (left_panels + per - 1) / per;
-    parallel_for(instance_, static_cast<uint64_t>(left_tasks + right_panels), 1,
+    // Columns of b, then rows of a, so many at a time that processors look ahead along a line.
+    const int64_t piece = 4 * wide;
+    const int64_t right_pieces = (cols + piece - 1) / piece;
+    const int64_t left_pieces = (rows + piece - 1) / piece;
+    parallel_for(instance_, static_cast<uint64_t>(right_pieces + left_pieces), 1,
                  [&](uint64_t from, uint64_t to) {
                    for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to);
                         ++task) {
-                     if (task < right_panels) {
-                       const int64_t j = task * wide;
-                       const int64_t used = std::min(wide, cols - j);
-                       source.pack(k, depth, col + j, used, right + task * wide * depth,
-                                   round_up(used, kernels_.lanes));
-                       continue;
-                     }
-                     const int64_t end = std::min(rows, (task - right_panels + 1) * per * high);
-                     for (int64_t i = (task - right_panels) * per * high; i < end; i += high) {
-                       const int64_t used = std::min(high, rows - i);
-                       pack(kernels_, a.at(row + i, k), a.row_stride, a.col_stride, used, depth,
-                            left + i * depth, used);
+                     if (task < right_pieces) {
+                       const int64_t j = task * piece;
+                       pack_panels(kernels_, b.at(k, col + j), b.col_stride, b.row_stride,
+                                   std::min(piece, cols - j), depth, right + j * depth, wide,
+                                   kernels_.lanes);
+                     } else {
+                       const int64_t i = (task - right_pieces) * piece;
+                       pack_panels(kernels_, a.at(row + i, k), a.row_stride, a.col_stride,
+                                   std::min(piece, rows - i), depth, left + i * depth, high, 1);
                      }
                    }
                  });
 
+    const int64_t left_panels = (rows + high - 1) / high;
+    const int64_t right_panels = (cols + wide - 1) / wide;
     const int64_t most = group_cols(kernels_) / wide;
     const int64_t groups = (right_panels + most - 1) / most;
     const int64_t group = (right_panels + groups - 1) / groups;  // alike: threads end together
-    const int64_t strip = std::min<int64_t>(left_panels, 128 / high);
+    // At most 128 rows, but pieces enough for threads to end together.
+    const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
+    const int64_t strip = std::clamp<int64_t>(left_panels * groups / (8 * threads), 1, 128 / high);
     const int64_t strips = (left_panels + strip - 1) / strip;
     parallel_for(
         instance_, static_cast<uint64_t>(groups * strips), 1, [&](uint64_t from, uint64_t to) {

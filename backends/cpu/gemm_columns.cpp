@@ -2,7 +2,6 @@
 #include "gemm.hpp"
 
 #include <array>
-#include <cstring>
 
 namespace torchlean::cpu {
 namespace {
@@ -18,14 +17,6 @@ bool collide(int64_t stride) {
   return stride * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
 }
 
-template <class T>
-void copy_rows(const T *from, int64_t stride, int64_t depth, int64_t cols, T *to, int64_t width) {
-  for (int64_t k = 0; k < depth; ++k) {
-    std::memcpy(to + k * width, from + k * stride, static_cast<size_t>(cols) * sizeof(T));
-    for (int64_t j = cols; j < width; ++j) to[k * width + j] = 0;
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -34,7 +25,19 @@ void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, in
   if (depth_stride == 1)
     kernels.transpose(from, index_stride, used, depth, to, width);
   else
-    copy_rows(from, depth_stride, depth, used, to, width);
+    kernels.copy(from, depth_stride, used, depth, to, width);
+}
+
+template <class T>
+void pack_panels(const GemmKernels<T> &kernels, const T *from, int64_t index_stride,
+                 int64_t depth_stride, int64_t count, int64_t depth, T *to, int64_t width,
+                 int64_t step) {
+  const int64_t together = depth_stride == 1 ? width : std::max(width, count / width * width);
+  for (int64_t i = 0; i < count; i += together) {
+    const int64_t used = std::min(together, count - i);
+    pack(kernels, from + i * index_stride, index_stride, depth_stride, used, depth, to + i * depth,
+         std::min(width, (used + step - 1) / step * step));
+  }
 }
 
 template <class T>
@@ -74,7 +77,7 @@ void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_
   for (int64_t first = 0; first < cols; first += group) {
     const int64_t here = std::min(group, cols - first);
     // Few columns do not repay what packing rows costs; one panel of them reads rows just once.
-    const int64_t repaying = collide<T>(a.row_stride) ? kernels.cols : 2 * kernels.cols;
+    const int64_t repaying = collide<T>(a.row_stride) ? kernels.cols : few_cols(kernels);
     const bool packs_rows =
         a.col_stride != 1 ? rows > kernels.rows && here > 2 * kernels.cols : here > repaying;
     int64_t k = 0;
@@ -131,7 +134,11 @@ template void pack(const GemmKernels<float> &, const float *, int64_t, int64_t, 
                    float *, int64_t);
 template void pack(const GemmKernels<double> &, const double *, int64_t, int64_t, int64_t, int64_t,
                    double *, int64_t);
+template void pack_panels(const GemmKernels<float> &, const float *, int64_t, int64_t, int64_t,
+                          int64_t, float *, int64_t, int64_t);
 template void pack_rows(tl_instance &, const Matrix<float> &, int64_t, int64_t, float *);
+template void pack_panels(const GemmKernels<double> &, const double *, int64_t, int64_t, int64_t,
+                          int64_t, double *, int64_t, int64_t);
 template void pack_rows(tl_instance &, const Matrix<double> &, int64_t, int64_t, double *);
 template void multiply_columns(const GemmKernels<float> &, const Left<float> &, int64_t,
                                RightOperand<float> &, int64_t, int64_t, float *, int64_t,

@@ -35,7 +35,14 @@ HWY_INLINE void multiply(const Tile<T> &tile, const T *to, const Row &row,
   }
   const int64_t a_step = tile.a_step;
   const int64_t depth = tile.depth;
-  for (int64_t k = 0, at = 0; k < depth; ++k, at += a_step) add_products(left, at, row(k), sum);
+  // The next tile's rows of a begin where these end, in panels and where they lie densely. Asked
+  // for ahead, they come from far away as fast as from a cache (4096 x 64 by 64 x 16 doubles took
+  // two fifths longer without).
+  const T *const ahead = tile.a + rows * depth;
+  for (int64_t k = 0, at = 0; k < depth; ++k, at += a_step) {
+    if constexpr (rows == tile_rows) __builtin_prefetch(ahead + rows * k, 0, 2);
+    add_products(left, at, row(k), sum);
+  }
 }
 
 template <class T, int rows, int vectors>
@@ -184,6 +191,24 @@ void transpose(const T *from, int64_t stride, int64_t used, int64_t depth, T *to
 #endif
   for (int64_t i = whole_rows; i < width; ++i)
     for (int64_t k = 0; k < depth; ++k) to[k * width + i] = i < used ? from[i * stride + k] : T(0);
+}
+
+// A row of the narrowest panel is a vector. Eight rows at a time, so that whole lines are written.
+template <class T>
+void copy(const T *from, int64_t stride, int64_t used, int64_t depth, T *to, int64_t width) {
+  const hn::CappedTag<T, tile_rows> d;
+  constexpr int64_t lanes = hn::MaxLanes(d);
+  for (int64_t k0 = 0; k0 < depth; k0 += 8)
+    for (int64_t first = 0; first < used; first += width) {
+      const int64_t count = HWY_MIN(width, used - first);
+      for (int64_t k = k0; k < HWY_MIN(k0 + 8, depth); ++k) {
+        const T *const row = from + k * stride + first;
+        T *const panel = to + first * depth + k * width;
+        int64_t i = 0;
+        for (; i + lanes <= count; i += lanes) hn::StoreU(hn::LoadU(d, row + i), d, panel + i);
+        for (; i < width; ++i) panel[i] = i < count ? row[i] : T(0);
+      }
+    }
 }
 
 template <class T, int rows, int cols>
@@ -342,6 +367,7 @@ constexpr GemmKernels<T> make_kernels() {
   kernels.cols = tile_vectors * kernels.lanes;
   add_tiles<T, tile_rows>(kernels);
   kernels.transpose = transpose<T>;
+  kernels.copy = copy<T>;
   kernels.dot = dot<T>;
   kernels.add_rows = add_rows<T>;
   kernels.scale = scale<T>;
