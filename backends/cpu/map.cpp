@@ -17,7 +17,7 @@ bool exceeds_caches(uint64_t bytes) {
     const uint64_t share = 16 * mib * default_threads();
     return std::min(known > 0 ? known : 32 * mib, share) / 2;  // operands have their part, too
   }();
-  return bytes > limit;
+  return bytes >= limit;
 }
 
 }  // namespace torchlean::cpu
