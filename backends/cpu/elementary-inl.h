@@ -26,19 +26,25 @@ using ConstantsOf = ElementaryConstants<hn::TFromD<D>>;
 
 // ---- Building blocks ----------------------------------------------------------------------------
 
-// c[0] + c[1] x + c[2] x^2 + ...
-template <size_t size, class D, class T, size_t count>
+// c[first] + c[first + step] x + c[first + 2 step] x^2 + ...
+template <size_t first, size_t step, class D, class T, size_t count>
 HWY_INLINE hn::Vec<D> horner_from(D d, hn::Vec<D> x, const T (&c)[count]) {
-  if constexpr (size == count - 1) {
-    return hn::Set(d, c[size]);
+  if constexpr (first + step >= count) {
+    return hn::Set(d, c[first]);
   } else {
-    return fma(horner_from<size + 1>(d, x, c), x, hn::Set(d, c[size]));
+    return fma(horner_from<first + step, step>(d, x, c), x, hn::Set(d, c[first]));
   }
 }
 
 template <class D, class T, size_t count>
 HWY_INLINE hn::Vec<D> horner(D d, hn::Vec<D> x, const T (&c)[count]) {
-  return horner_from<0>(d, x, c);
+  return horner_from<0, 1>(d, x, c);
+}
+
+// The same in half the time from x to the result: even powers and odd ones side by side.
+template <class D, class T, size_t count>
+HWY_INLINE hn::Vec<D> horner_of_halves(D d, hn::Vec<D> x, hn::Vec<D> square, const T (&c)[count]) {
+  return fma(horner_from<1, 2>(d, square, c), x, horner_from<0, 2>(d, square, c));
 }
 
 // x, but at most `highest`; NaN stays.
@@ -112,7 +118,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> exp_of(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
   const auto e = reduced_exp(d, at_least(d, C::exp_lowest, at_most(d, C::exp_highest, x)));
-  const auto tail = fma(hn::Mul(e.r, e.r), horner(d, e.r, C::exp_q), e.r);
+  const auto square = hn::Mul(e.r, e.r);
+  const auto tail = fma(square, horner_of_halves(d, e.r, square, C::exp_q), e.r);
   return scaled(d, hn::Add(tail, hn::Set(d, hn::TFromD<D>(1))), e.n);
 }
 
@@ -217,7 +224,8 @@ HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
   const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
   const auto e = reduced_exp(d, hn::Add(a, a));
-  const auto fraction = fma(hn::Mul(e.r, e.r), horner(d, e.r, C::exp_q), e.r);
+  const auto square = hn::Mul(e.r, e.r);
+  const auto fraction = fma(square, horner_of_halves(d, e.r, square, C::exp_q), e.r);
   const auto power = power_of_two(d, e.shifted);
   const auto numerator = fma(power, fraction, hn::Sub(power, hn::Set(d, 1.0F)));
   const auto quotient = hn::Div(numerator, hn::Add(numerator, hn::Set(d, 2.0F)));
@@ -236,7 +244,8 @@ HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
   const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
   const auto e = reduced_exp(d, hn::Add(a, a));
   // e^r - 1 = r + tail, |tail| < |r|
-  const auto tail = hn::Mul(hn::Mul(e.r, e.r), horner(d, e.r, C::exp_q));
+  const auto square = hn::Mul(e.r, e.r);
+  const auto tail = hn::Mul(square, horner_of_halves(d, e.r, square, C::exp_q));
   const auto fraction = hn::Add(e.r, tail);
   const auto fraction_lo = hn::Sub(tail, hn::Sub(fraction, e.r));
   // E = (2^n - 1) + 2^n (e^r - 1), by Knuth's sum

@@ -154,7 +154,7 @@ HWY_INLINE void transform_few(D d, Complex<V> *a, const T *roots, int root_step 
 }
 
 // Numbers [at, at + lanes) of the blocks of one p.
-template <int radix, bool twiddled, class D, class T>
+template <int radix, class D, class T>
 HWY_INLINE void pass_vector(D d, Planes<const T> x, int64_t x_distance, Planes<T> y, int64_t run,
                             const T *twiddles, const T *roots, int64_t at) {
   using V = hn::Vec<D>;
@@ -163,41 +163,39 @@ HWY_INLINE void pass_vector(D d, Planes<const T> x, int64_t x_distance, Planes<T
   for (int i = 0; i < radix; ++i) a[i] = load(d, x, i * x_distance + at);
   transform_few<radix>(d, a, roots);
   store(a[0], d, y, at);
+  if (twiddles == nullptr) {
 #pragma GCC unroll 16
-  for (int k = 1; k < radix; ++k)
-    store(twiddled ? times(a[k], broadcast(d, twiddles + 2 * (k - 1))) : a[k], d, y, k * run + at);
+    for (int k = 1; k < radix; ++k) store(a[k], d, y, k * run + at);
+  } else {
+#pragma GCC unroll 16
+    for (int k = 1; k < radix; ++k)
+      store(times(a[k], broadcast(d, twiddles + 2 * (k - 1))), d, y, k * run + at);
+  }
 }
 
-// All numbers of the blocks, if they fill one vector at least: the last one overlaps.
-template <int radix, bool twiddled, class D, class T>
-HWY_INLINE bool pass_vectors(D d, const Pass<T> &pass) {
+// The last vector of a block overlaps the one before.
+template <int radix, class D, class T>
+HWY_INLINE void pass_vectors(D d, const Pass<T> &pass) {
   constexpr int64_t lanes = hn::MaxLanes(d);
-  if (pass.run < lanes) return false;
   const int64_t distance = pass.count * pass.x_step;
+  const T *twiddles = pass.twiddles;
   for (int64_t p = 0; p < pass.count; ++p) {
     const Planes<const T> x = pass.x + p * pass.x_step;
     const Planes<T> y = pass.y + p * radix * pass.run;
-    const T *const twiddles = pass.twiddles + (twiddled ? 2 * p * (radix - 1) : 0);
     for (int64_t i = 0; i < pass.run; i += lanes)
-      pass_vector<radix, twiddled>(d, x, distance, y, pass.run, twiddles, pass.roots,
-                                   HWY_MIN(i, pass.run - lanes));
+      pass_vector<radix>(d, x, distance, y, pass.run, twiddles, pass.roots,
+                         HWY_MIN(i, pass.run - lanes));
+    if (twiddles != nullptr) twiddles += 2 * (radix - 1);
   }
-  return true;
-}
-
-template <int radix, bool twiddled, class T>
-HWY_INLINE void pass_with(const Pass<T> &pass) {
-  (void)(pass_vectors<radix, twiddled>(Lanes<T>(), pass) ||
-         pass_vectors<radix, twiddled>(hn::CappedTag<T, 8>(), pass) ||
-         pass_vectors<radix, twiddled>(hn::CappedTag<T, 1>(), pass));
 }
 
 template <class T, int radix>
 void pass(const Pass<T> &pass) {
-  if (pass.twiddles == nullptr)
-    pass_with<radix, false>(pass);
+  const Lanes<T> d;
+  if (pass.run >= static_cast<int64_t>(hn::MaxLanes(d)))
+    pass_vectors<radix>(d, pass);
   else
-    pass_with<radix, true>(pass);
+    pass_vectors<radix>(hn::CappedTag<T, least_run>(), pass);
 }
 
 template <bool pairs, class D, class T>
@@ -496,9 +494,7 @@ constexpr FourierKernels<T> make_loops() {
   loops.first_pass[8] = first_pass<T, 8>;
   loops.first_pass[9] = first_pass<T, 9>;
   loops.first_pass[10] = first_pass<T, 10>;
-  loops.first_pass[11] = first_pass<T, 11>;
   loops.first_pass[12] = first_pass<T, 12>;
-  loops.first_pass[13] = first_pass<T, 13>;
   loops.first_pass[16] = first_pass<T, 16>;
   loops.multiply = multiply<T>;
   loops.multiply_blocks = multiply_blocks<T>;

@@ -19,6 +19,9 @@ struct Planes {
   bool are_pairs() const { return im == re + 1; }
 };
 
+// Blocks in a pass hold so many numbers at least, or as many as a vector of the target.
+inline constexpr int64_t least_run = 8;
+
 // One pass of a transform. Blocks of `run` numbers each: x has radix * count of them, `x_step`
 // apart, y as many, one behind the other. Block r * p + k of y is the sum over i of block
 // p + i * count of x times exp(-2 pi i k/r), all times twiddle[p * (r - 1) + k - 1] for k > 0.
@@ -44,7 +47,7 @@ struct FourierKernels {
   static constexpr int64_t largest_radix = 16;
 
   void (*pass[largest_radix + 1])(const Pass<T> &);        // null: no such radix
-  void (*first_pass[largest_radix + 1])(const Pass<T> &);  // x may be pairs
+  void (*first_pass[largest_radix + 1])(const Pass<T> &);  // the same; x may be pairs
 
   // y = x * factors, number by number. x may be pairs.
   void (*multiply)(Planes<const T> x, Planes<const T> factors, int64_t count, Planes<T> y);

@@ -61,12 +61,13 @@ Chain chain_of(int64_t length) {
   return falling_chain(length, FourierKernels<float>::largest_radix);
 }
 
-// For a single row: the first radix gives the next pass vectors to work on, best a line of the
-// cache.
+// For a single row: the first radix is the run of the next pass, best a line of the cache.
 template <class T>
 Chain row_chain_of(int64_t length) {
   constexpr int64_t line = 64 / sizeof(T);
-  return best_chain(length, 8, length / least_first_count<T>, [](int64_t rest, int64_t radix) {
+  const int64_t most = length / least_first_count<T>;
+  return best_chain(length, least_run, most, [](int64_t rest, int64_t radix) {
+    if (radix == 11 || radix == 13) return Chain();  // there are no such first passes
     Chain chain = chain_of(rest);
     if (radix != line) chain.cost += 0.4;
     return chain;
@@ -236,11 +237,21 @@ ComplexTransform<T>::ComplexTransform(tl_instance &instance, int64_t length, int
     if (k <= span - length) put(kernel, k, re * scale, -im * scale);
     if (k > 0) put(kernel, inner_ - k, re * scale, -im * scale);
   }
+  // As many times as there are numbers side by side.
+  const int64_t width = layout == Layout::SideBySide ? gemm_kernels<T>(instance.target).lanes : 1;
+  Numbers<T> one(inner_ * width);
+  Numbers<T> other(inner_ * width);
+  for (int64_t i = 0; i < inner_ * width; ++i) {
+    other.re[static_cast<size_t>(i)] = kernel.re[static_cast<size_t>(i / width)];
+    other.im[static_cast<size_t>(i)] = kernel.im[static_cast<size_t>(i / width)];
+  }
+  const Planes<T> result = run_inner(instance, std::as_const(other).planes(), width, width,
+                                     one.planes(), other.planes());
   spectrum_ = Numbers<T>(inner_);
-  Numbers<T> other(inner_);
-  const Planes<T> result =
-      run_inner(instance, std::as_const(kernel).planes(), 1, 1, spectrum_.planes(), other.planes());
-  if (result.re == other.re.data()) std::swap(spectrum_, other);
+  for (int64_t i = 0; i < inner_; ++i) {
+    spectrum_.re[static_cast<size_t>(i)] = result.re[i * width];
+    spectrum_.im[static_cast<size_t>(i)] = result.im[i * width];
+  }
 }
 
 template <class T>
@@ -332,15 +343,17 @@ void ComplexTransform<T>::run_as_matrix(tl_instance &instance, Planes<const T> x
   WorkingPlanes<T> twisted(instance, width * middle_row, 2);
   const Planes<T> middle = twisted.planes();
   const auto each_strip = [&](int64_t length, int64_t count, const auto &body) {
-    const int64_t wide = std::min(strip_columns, count);
-    const int64_t strips = (count + wide - 1) / wide;
+    const int64_t strips = (count + strip_columns - 1) / strip_columns;
+    const int64_t wide = (count + strips - 1) / strips;
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 13) / (length * wide));
     parallel_for(instance, static_cast<uint64_t>(strips), static_cast<uint64_t>(grain),
                  [&](uint64_t begin, uint64_t end) {
                    WorkingPlanes<T> one(instance, length * wide, 3);
                    WorkingPlanes<T> other(instance, length * wide, 4);
-                   for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i)
-                     body(i * wide, std::min(wide, count - i * wide), one.planes(), other.planes());
+                   for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
+                     const int64_t first = i * count / strips;
+                     body(first, (i + 1) * count / strips - first, one.planes(), other.planes());
+                   }
                  });
   };
   each_strip(columns, width, [&](int64_t first, int64_t here, Planes<T> one, Planes<T> other) {
@@ -383,7 +396,9 @@ Layout layout_of(int64_t n, Batch batch) {
   if (length < least_row<T>) return Layout::SideBySide;
   const bool is_short = length <= (batch == Batch::One ? longest_row : longest_of_rows);
   if (is_short && !row_chain_of<T>(length).radices.empty()) return Layout::Row;
-  return length <= 4096 && batch == Batch::Many ? Layout::SideBySide : Layout::Matrix;
+  const bool is_narrow = middle_divisor(length) < least_run;  // 7 * 49 is the longest
+  return is_narrow || (length <= 4096 && batch == Batch::Many) ? Layout::SideBySide
+                                                               : Layout::Matrix;
 }
 
 // The last plans that were used, as far as they hold few numbers together.

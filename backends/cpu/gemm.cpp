@@ -1,6 +1,7 @@
 // The blocks of a matrix product, and which of them a thread computes.
 #include "gemm.hpp"
 
+#include "blocks.hpp"
 #include "threads.hpp"
 
 #include <array>
@@ -11,11 +12,12 @@ namespace {
 // Sizes that a task is worth.
 constexpr int64_t task_products = int64_t{1} << 16;
 
-// From here on (about 200 x 200 x 200) packing for all threads costs less than packing the same
-// columns for each strip of rows.
-constexpr int64_t shared_products = int64_t{1} << 23;
+// From here on packing for all threads costs less than packing the same rows for each group of
+// columns; earlier (about 200 x 200 x 200) where the left operand does not lie in rows.
+constexpr int64_t shared_products = int64_t{1} << 26;
+constexpr int64_t shared_products_of_columns = int64_t{1} << 23;
 
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+int64_t round_up(int64_t value, int64_t step) { return blocks_in(value, step) * step; }
 
 template <class T>
 class StridedRight final : public RightOperand<T> {
@@ -78,7 +80,8 @@ class Multiplication {
       by_depth();
     else if (m_ == 1 && b_.col_stride == 1 && n_ > 1)
       by_rows();
-    else if (m_ >= 64 && p_ >= 64 && n_ >= 64 && m_ * n_ >= shared_products / p_ && batch_ < 8)
+    else if (m_ >= 64 && p_ >= 64 && n_ >= 64 && batch_ < 8 &&
+             m_ * n_ >= (a_in_rows ? shared_products : shared_products_of_columns) / p_)
       by_shared_panels();
     else
       by_columns();
@@ -120,7 +123,7 @@ class Multiplication {
   // Rows of b lie along the depth, as rows of a do. Very long ones are cut.
   void by_dot_products() {
     constexpr int64_t piece = 1 << 15;
-    const int64_t pieces = (n_ + piece - 1) / piece;
+    const int64_t pieces = blocks_in(n_, piece);
     if (pieces == 1) {
       each_piece(p_, round_up(grain(m_ * n_), 4), [&](int64_t s, int64_t begin, int64_t end) {
         kernels_.dot(a_of(s), a_.row_stride, m_, b_of(s) + begin * b_.col_stride, b_.col_stride,
@@ -170,7 +173,7 @@ class Multiplication {
   // Blocks of the depth are the tasks; their sums are added afterwards.
   void by_depth() {
     const int64_t block = depth_block<T>(n_);
-    const int64_t pieces = (n_ + block - 1) / block;
+    const int64_t pieces = blocks_in(n_, block);
     const int64_t count = m_ * p_;
     Result<T> sums(instance_, static_cast<uint64_t>(batch_ * pieces * count));
     each_piece(pieces, grain(m_ * block * p_), [&](int64_t s, int64_t begin, int64_t end) {
@@ -204,19 +207,26 @@ class Multiplication {
     const int64_t first_;
   };
 
-  // Blocks of columns are the tasks, cut into rows where there are few of them.
+  // Groups of columns are the tasks: as many as threads, if they are not too narrow then, and so
+  // many that their packed columns stay in the second-level cache. Fewer are cut into rows.
   void by_columns() {
-    const int64_t group = group_cols(kernels_);
-    const int64_t groups = (p_ + group - 1) / group;
     const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
+    const int64_t vectors = blocks_in(p_, kernels_.lanes);
+    const bool shares = batch_ < threads && vectors >= 4 * threads;
+    const int64_t wanted_groups = blocks_in(p_, group_cols(kernels_));
+    const int64_t group =
+        blocks_in(vectors, shares ? round_up(wanted_groups, threads) : wanted_groups) *
+        kernels_.lanes;
+    const int64_t groups = blocks_in(p_, group);
     int64_t strip = m_;
-    if (batch_ * groups < 4 * threads && m_ * n_ * std::min(p_, group) > 4 * task_products) {
-      const int64_t wanted = (4 * threads + batch_ * groups - 1) / (batch_ * groups);
-      const int64_t least = std::max(
-          4 * kernels_.rows, task_products / std::max<int64_t>(1, n_ * std::min(p_, group)));
-      strip = round_up(std::max(least, (m_ + wanted - 1) / wanted), kernels_.rows);
+    const int64_t tasks = batch_ * groups;
+    if (tasks % threads != 0 && tasks < 4 * threads && m_ * n_ * group > 4 * task_products) {
+      const int64_t wanted = blocks_in(4 * threads, tasks);
+      const int64_t least =
+          std::max(4 * kernels_.rows, task_products / std::max<int64_t>(1, n_ * group));
+      strip = round_up(std::max(least, blocks_in(m_, wanted)), kernels_.rows);
     }
-    const int64_t strips = (m_ + strip - 1) / strip;
+    const int64_t strips = blocks_in(m_, strip);
     const int64_t work = std::min(strip, m_) * n_ * std::min(p_, group);
     each_piece(groups * strips, grain(work), [&](int64_t s, int64_t begin, int64_t end) {
       Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, n_, p_)));
@@ -258,8 +268,8 @@ class Multiplication {
     const Matrix<T> b{b_of(s), b_.row_stride, b_.col_stride};
     // Columns of b, then rows of a, so many at a time that processors look ahead along a line.
     const int64_t piece = 4 * wide;
-    const int64_t right_pieces = (cols + piece - 1) / piece;
-    const int64_t left_pieces = (rows + piece - 1) / piece;
+    const int64_t right_pieces = blocks_in(cols, piece);
+    const int64_t left_pieces = blocks_in(rows, piece);
     parallel_for(instance_, static_cast<uint64_t>(right_pieces + left_pieces), 1,
                  [&](uint64_t from, uint64_t to) {
                    for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to);
@@ -277,15 +287,15 @@ class Multiplication {
                    }
                  });
 
-    const int64_t left_panels = (rows + high - 1) / high;
-    const int64_t right_panels = (cols + wide - 1) / wide;
+    const int64_t left_panels = blocks_in(rows, high);
+    const int64_t right_panels = blocks_in(cols, wide);
     const int64_t most = group_cols(kernels_) / wide;
-    const int64_t groups = (right_panels + most - 1) / most;
-    const int64_t group = (right_panels + groups - 1) / groups;  // alike: threads end together
+    const int64_t groups = blocks_in(right_panels, most);
+    const int64_t group = blocks_in(right_panels, groups);  // alike: threads end together
     // At most 128 rows, but pieces enough for threads to end together.
     const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
     const int64_t strip = std::clamp<int64_t>(left_panels * groups / (8 * threads), 1, 128 / high);
-    const int64_t strips = (left_panels + strip - 1) / strip;
+    const int64_t strips = blocks_in(left_panels, strip);
     parallel_for(
         instance_, static_cast<uint64_t>(groups * strips), 1, [&](uint64_t from, uint64_t to) {
           for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task)
@@ -306,7 +316,7 @@ class Multiplication {
     const int64_t first = j * wide;
     for (; j < j_end; ++j) {
       const int64_t used = std::min(wide, cols - j * wide);
-      const int64_t vectors = (used + kernels_.lanes - 1) / kernels_.lanes;
+      const int64_t vectors = blocks_in(used, kernels_.lanes);
       panels[static_cast<size_t>(count++)] = {right + j * wide * depth, vectors * kernels_.lanes,
                                               used, vectors};
     }

@@ -1,6 +1,8 @@
 // Columns of a product: the packing of panels and the walk over tiles.
 #include "gemm.hpp"
 
+#include "blocks.hpp"
+
 #include <array>
 
 namespace torchlean::cpu {
@@ -36,7 +38,7 @@ void pack_panels(const GemmKernels<T> &kernels, const T *from, int64_t index_str
   for (int64_t i = 0; i < count; i += together) {
     const int64_t used = std::min(together, count - i);
     pack(kernels, from + i * index_stride, index_stride, depth_stride, used, depth, to + i * depth,
-         std::min(width, (used + step - 1) / step * step));
+         std::min(width, blocks_in(used, step) * step));
   }
 }
 
@@ -86,19 +88,24 @@ void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_
       T *to = packed;
       int64_t count = 0;
       b.prepare(k, deep, col + first, here);
-      for (int64_t j = 0; j < here; j += kernels.cols) {
-        const int64_t width = std::min(kernels.cols, here - j);
-        const int64_t vectors = (width + kernels.lanes - 1) / kernels.lanes;
+      int64_t rest = blocks_in(here, kernels.lanes);
+      const int64_t most = kernels.cols / kernels.lanes;
+      for (int64_t j = 0; j < here;) {
+        const int64_t panels_left = blocks_in(rest, most);
+        const int64_t vectors = blocks_in(rest, panels_left);
+        rest -= vectors;
+        const int64_t width = std::min(vectors * kernels.lanes, here - j);
         Panel<T> &panel = panels[static_cast<size_t>(count++)];
         panel = {to, vectors * kernels.lanes, width, vectors};
         const T *const there =
             width == vectors * kernels.lanes ? b.in_place(k, col + first + j, panel.step) : nullptr;
         if (there != nullptr) {
           panel.data = there;
-          continue;
+        } else {
+          b.pack(k, deep, col + first + j, width, to, panel.step);
+          to += deep * panel.step;
         }
-        b.pack(k, deep, col + first + j, width, to, panel.step);
-        to += deep * panel.step;
+        j += width;
       }
       for (int64_t i = 0; i < rows; i += kernels.rows) {
         const int64_t high = std::min(kernels.rows, rows - i);
