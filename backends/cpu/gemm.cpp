@@ -208,15 +208,15 @@ class Multiplication {
   };
 
   // Groups of columns are the tasks: as many as threads, if they are not too narrow then, and so
-  // many that their packed columns stay in the second-level cache. Fewer are cut into rows.
+  // many that their packed columns stay in the second-level cache. Fewer are cut into rows. No cut
+  // goes through a tile: which NaN of several a result gets can depend on its tile's size.
   void by_columns() {
     const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
-    const int64_t vectors = blocks_in(p_, kernels_.lanes);
-    const bool shares = batch_ < threads && vectors >= 4 * threads;
-    const int64_t wanted_groups = blocks_in(p_, group_cols(kernels_));
-    const int64_t group =
-        blocks_in(vectors, shares ? round_up(wanted_groups, threads) : wanted_groups) *
-        kernels_.lanes;
+    const int64_t panels = blocks_in(p_, kernels_.cols);
+    const int64_t least_groups = blocks_in(p_, group_cols(kernels_));
+    const bool shares = batch_ < threads && p_ >= 4 * kernels_.lanes * threads;
+    const int64_t wanted_groups = shares ? round_up(least_groups, threads) : least_groups;
+    const int64_t group = blocks_in(panels, wanted_groups) * kernels_.cols;
     const int64_t groups = blocks_in(p_, group);
     int64_t strip = m_;
     const int64_t tasks = batch_ * groups;

@@ -88,24 +88,19 @@ void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_
       T *to = packed;
       int64_t count = 0;
       b.prepare(k, deep, col + first, here);
-      int64_t rest = blocks_in(here, kernels.lanes);
-      const int64_t most = kernels.cols / kernels.lanes;
-      for (int64_t j = 0; j < here;) {
-        const int64_t panels_left = blocks_in(rest, most);
-        const int64_t vectors = blocks_in(rest, panels_left);
-        rest -= vectors;
-        const int64_t width = std::min(vectors * kernels.lanes, here - j);
+      for (int64_t j = 0; j < here; j += kernels.cols) {
+        const int64_t width = std::min(kernels.cols, here - j);
+        const int64_t vectors = blocks_in(width, kernels.lanes);
         Panel<T> &panel = panels[static_cast<size_t>(count++)];
         panel = {to, vectors * kernels.lanes, width, vectors};
         const T *const there =
             width == vectors * kernels.lanes ? b.in_place(k, col + first + j, panel.step) : nullptr;
         if (there != nullptr) {
           panel.data = there;
-        } else {
-          b.pack(k, deep, col + first + j, width, to, panel.step);
-          to += deep * panel.step;
+          continue;
         }
-        j += width;
+        b.pack(k, deep, col + first + j, width, to, panel.step);
+        to += deep * panel.step;
       }
       for (int64_t i = 0; i < rows; i += kernels.rows) {
         const int64_t high = std::min(kernels.rows, rows - i);

@@ -167,7 +167,7 @@ void transpose(const T *from, int64_t stride, int64_t used, int64_t depth, T *to
         transpose_band(from + row * stride + at, stride, to + at * width + row, width);
       }
     for (int64_t k = 0; k < depth && used < width; ++k)
-      std::fill(to + k * width + used, to + (k + 1) * width, T(0));
+      for (int64_t i = used; i < width; ++i) to[k * width + i] = T(0);
     return;
   }
   whole_rows = used / side * side;
