@@ -207,25 +207,26 @@ class Multiplication {
     const int64_t first_;
   };
 
-  // Groups of columns are the tasks: as many as threads, if they are not too narrow then, and so
-  // many that their packed columns stay in the second-level cache. Fewer are cut into rows. No cut
-  // goes through a tile: which NaN of several a result gets can depend on its tile's size.
+  // Strips of rows by groups of columns are the tasks; packed columns of a group stay in the
+  // second-level cache. Each thread gets a part of the longer side, and packs the other operand
+  // for itself: once, or up to four times where rows are many. No cut goes through a tile: which
+  // NaN of several a result gets can depend on its tile's size.
   void by_columns() {
     const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
+    const int64_t parts = blocks_in(threads, batch_);
     const int64_t panels = blocks_in(p_, kernels_.cols);
-    const int64_t least_groups = blocks_in(p_, group_cols(kernels_));
-    const bool shares = batch_ < threads && p_ >= 4 * kernels_.lanes * threads;
-    const int64_t wanted_groups = shares ? round_up(least_groups, threads) : least_groups;
-    const int64_t group = blocks_in(panels, wanted_groups) * kernels_.cols;
-    const int64_t groups = blocks_in(p_, group);
+    const bool is_shared = parts > 1 && m_ * n_ >= 4 * task_products / p_;
+    int64_t groups = blocks_in(p_, group_cols(kernels_));
     int64_t strip = m_;
-    const int64_t tasks = batch_ * groups;
-    if (tasks % threads != 0 && tasks < 4 * threads && m_ * n_ * group > 4 * task_products) {
-      const int64_t wanted = blocks_in(4 * threads, tasks);
-      const int64_t least =
-          std::max(4 * kernels_.rows, task_products / std::max<int64_t>(1, n_ * group));
-      strip = round_up(std::max(least, blocks_in(m_, wanted)), kernels_.rows);
+    if (is_shared && m_ >= p_) {
+      constexpr int64_t usual = 256;
+      const int64_t part = blocks_in(m_, parts);
+      strip = round_up(std::max(blocks_in(part, 4), std::min(part, usual)), kernels_.rows);
+    } else if (is_shared) {
+      groups = round_up(groups, parts);
     }
+    const int64_t group = blocks_in(panels, groups) * kernels_.cols;
+    groups = blocks_in(p_, group);
     const int64_t strips = blocks_in(m_, strip);
     const int64_t work = std::min(strip, m_) * n_ * std::min(p_, group);
     each_piece(groups * strips, grain(work), [&](int64_t s, int64_t begin, int64_t end) {
