@@ -26,9 +26,11 @@ struct ElementaryConstants<float> {
   static constexpr float exp_q[] = {0x1p-1F, 0x1.5554aep-3F, 0x1.555486p-5F, 0x1.12290ep-7F,
                                     0x1.6d9a92p-10F};
 
-  // ---- log(1 + f) = 2 s + s z q(z), s = f / (2 + f), z = s^2, sqrt(1/2) <= 1 + f <= sqrt(2) ----
+  // ---- log(1 + f) = f - f^2/2 + f^3 q(f) within 2^-27.2 for sqrt(1/2) <= 1 + f <= sqrt(2) ----
   static constexpr Bits sqrt_half = 0x3f3504f3;  // the bits of it
-  static constexpr float log_q[] = {0x1.55557ap-1F, 0x1.995e3ep-2F, 0x1.31f114p-2F};
+  static constexpr float log_q[] = {0x1.555554p-2F,  -0x1.000226p-2F, 0x1.99a008p-3F,
+                                    -0x1.547244p-3F, 0x1.22da1ep-3F,  -0x1.0d8542p-3F,
+                                    0x1.055b68p-3F,  -0x1.38b57cp-4F};
   static constexpr float log1p_keeps = 0x1p-25F;  // log1p(x) rounds to x below it
 
   // ---- sin, cos: x = n pi/2 + r. pi/2 in parts: n times all but the last two is exact ----
@@ -62,6 +64,7 @@ struct ElementaryConstants<double> {
       0x1.6c16c17f6f704p-10, 0x1.a01a01b61641ap-13, 0x1.a019a5d45a913p-16, 0x1.71dde96c176d6p-19,
       0x1.28a364058468dp-22, 0x1.af77b2f315ed4p-26};
 
+  // log(1 + f) = 2 s + s z q(z), s = f / (2 + f), z = s^2
   static constexpr Bits sqrt_half = 0x3fe6a09e667f3bcd;
   static constexpr double log_q[] = {
       0x1.5555555555594p-1, 0x1.999999997f383p-2, 0x1.249249428c6d7p-2, 0x1.c71c5182dbeabp-3,

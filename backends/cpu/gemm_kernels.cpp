@@ -125,9 +125,9 @@ HWY_INLINE void transpose_band(const T *from, int64_t stride, T *to, int64_t wid
     Columns<T>(words + k, line<T>).template store<false>(to + k * width, width);
 }
 
-// A square of 16 bytes a side.
+// A square of words, 16 bytes a side.
 template <class T>
-HWY_INLINE void transpose_square(const T *rows, int64_t stride, T *out, int64_t width) {
+HWY_INLINE void transpose_words(const T *rows, int64_t stride, T *out, int64_t width) {
   constexpr int64_t side = 16 / sizeof(T);
   const hn::FixedTag<T, side> d;
   const auto r0 = hn::LoadU(d, rows);
@@ -179,11 +179,11 @@ void transpose(const T *from, int64_t stride, int64_t used, int64_t depth, T *to
       if (width > stride) {
         for (int64_t k = k0; k < k1; k += side)
           for (int64_t i = i0; i < i1; i += side)
-            transpose_square(from + i * stride + k, stride, to + k * width + i, width);
+            transpose_words(from + i * stride + k, stride, to + k * width + i, width);
       } else {
         for (int64_t i = i0; i < i1; i += side)
           for (int64_t k = k0; k < k1; k += side)
-            transpose_square(from + i * stride + k, stride, to + k * width + i, width);
+            transpose_words(from + i * stride + k, stride, to + k * width + i, width);
       }
     }
   for (int64_t k = whole_depth; k < depth; ++k)
