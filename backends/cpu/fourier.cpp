@@ -2,6 +2,7 @@
 //
 // A signal of even length is the complex signal of its pairs. Where that is short, as many rows as
 // a vector has lanes are transposed and transformed side by side; where it is long, row by row.
+#include "blocks.hpp"
 #include "fourier_plan.hpp"
 #include "threads.hpp"
 
@@ -16,20 +17,17 @@ class Rows {
         plan_(plan),
         kernels_(fourier_kernels<T>(instance.target)),
         matrices_(gemm_kernels<T>(instance.target)),
-        width_(plan.layout == Layout::SideBySide ? matrices_.lanes : 1),
+        width_(plan.rows),
         n_(plan.n),
         is_even_(plan.n % 2 == 0),
         half_(plan.n / 2),
         length_(is_even_ ? half_ : n_),
         signal_(instance, columns_of(n_)),
         spectrum_(instance, columns_of(2 * (half_ + 1))),
-        numbers_(instance, length_ * width_, 0),
-        result_(instance, length_ * width_, 1) {}
+        one_(instance, length_ * width_, 0),
+        other_(instance, length_ * width_, 1) {}
 
-  // Rows that are transformed at a time.
-  int64_t width() const { return width_; }
-
-  // Up to width() rows of n numbers to rows of n/2 + 1 pairs.
+  // Up to plan.rows rows of n numbers to rows of n/2 + 1 pairs.
   void forward(const T *x, int64_t rows, T *bins) {
     const T *const columns = to_columns(x, n_, rows, signal_.begin());
     T *const spectrum = width_ == 1 ? bins : spectrum_.begin();
@@ -70,10 +68,10 @@ class Rows {
   }
 
  private:
-  Planes<T> one() { return result_.planes(); }
-  Planes<T> other() { return numbers_.planes(); }
+  Planes<T> one() { return one_.planes(); }
+  Planes<T> other() { return other_.planes(); }
 
-  // Pairs of blocks of `width()` numbers, apart; and together again, times the factor.
+  // Pairs of blocks of `width_` numbers, apart; and together again, times the factor.
   void part(const T *x, int64_t count, Planes<T> y) {
     if (width_ == 1) return kernels_.part(x, count, y);
     kernels_.scale_blocks(x, 2 * width_, T(1), count, width_, y.re, width_);
@@ -112,8 +110,8 @@ class Rows {
   const int64_t length_;
   Result<T> signal_;
   Result<T> spectrum_;
-  WorkingPlanes<T> numbers_;
-  WorkingPlanes<T> result_;
+  WorkingPlanes<T> one_;
+  WorkingPlanes<T> other_;
 };
 
 void transform(tl_instance &instance, tl_fourier_op op, const tl_operand *operand, uint64_t batch,
@@ -135,9 +133,8 @@ void transform(tl_instance &instance, tl_fourier_op op, const tl_operand *operan
       const auto plan =
           real_plan<T>(instance, static_cast<int64_t>(n), static_cast<int64_t>(batch));
       const T factor = op == TL_FOURIER_IRFFT ? T(1) / static_cast<T>(n) : T(1);
-      const auto lanes = static_cast<uint64_t>(
-          plan->layout == Layout::SideBySide ? gemm_kernels<T>(instance.target).lanes : 1);
-      const uint64_t blocks = (batch + lanes - 1) / lanes;
+      const auto lanes = static_cast<uint64_t>(plan->rows);
+      const uint64_t blocks = blocks_in(batch, lanes);
       const uint64_t grain = std::max<uint64_t>(1, 2048 / (n * lanes));
       parallel_for(instance, blocks, grain, [&](uint64_t begin, uint64_t end) {
         Rows<T> rows(instance, *plan);

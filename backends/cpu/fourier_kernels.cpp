@@ -1,5 +1,8 @@
 // The loops of Fourier transforms that have vectors in them.
 #include "fourier_kernels.hpp"
+
+#include <utility>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fourier_kernels.cpp"
 #include "targets.hpp"
@@ -475,27 +478,18 @@ void join(Planes<const T> x, T factor, int64_t count, T *y) {
   }
 }
 
+template <class T, size_t... i, size_t... first>
+constexpr void put_passes(FourierKernels<T> &loops, std::index_sequence<i...>,
+                          std::index_sequence<first...>) {
+  ((loops.pass[fourier_radices[i]] = pass<T, fourier_radices[i]>), ...);
+  ((loops.first_pass[first_radices[first]] = first_pass<T, first_radices[first]>), ...);
+}
+
 template <class T>
 constexpr FourierKernels<T> make_loops() {
   FourierKernels<T> loops{};
-  loops.pass[2] = pass<T, 2>;
-  loops.pass[3] = pass<T, 3>;
-  loops.pass[4] = pass<T, 4>;
-  loops.pass[5] = pass<T, 5>;
-  loops.pass[6] = pass<T, 6>;
-  loops.pass[7] = pass<T, 7>;
-  loops.pass[8] = pass<T, 8>;
-  loops.pass[9] = pass<T, 9>;
-  loops.pass[10] = pass<T, 10>;
-  loops.pass[11] = pass<T, 11>;
-  loops.pass[12] = pass<T, 12>;
-  loops.pass[13] = pass<T, 13>;
-  loops.pass[16] = pass<T, 16>;
-  loops.first_pass[8] = first_pass<T, 8>;
-  loops.first_pass[9] = first_pass<T, 9>;
-  loops.first_pass[10] = first_pass<T, 10>;
-  loops.first_pass[12] = first_pass<T, 12>;
-  loops.first_pass[16] = first_pass<T, 16>;
+  put_passes(loops, std::make_index_sequence<std::size(fourier_radices)>(),
+             std::make_index_sequence<std::size(first_radices)>());
   loops.multiply = multiply<T>;
   loops.multiply_blocks = multiply_blocks<T>;
   loops.split = split<T>;

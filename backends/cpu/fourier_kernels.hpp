@@ -3,6 +3,8 @@
 
 #include "cpu.hpp"
 
+#include <iterator>
+
 namespace torchlean::cpu {
 
 // Complex numbers whose real and imaginary parts lie apart.
@@ -18,6 +20,10 @@ struct Planes {
   // Real and imaginary parts that lie side by side after all.
   bool are_pairs() const { return im == re + 1; }
 };
+
+// Radices that there are passes of, and those that a single row can begin with.
+inline constexpr int fourier_radices[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16};
+inline constexpr int first_radices[] = {8, 9, 10, 12, 16};
 
 // Blocks in a pass hold so many numbers at least, or as many as a vector of the target.
 inline constexpr int64_t least_run = 8;
@@ -44,10 +50,11 @@ inline constexpr int64_t least_first_count = 64 / sizeof(T);
 
 template <class T>
 struct FourierKernels {
-  static constexpr int64_t largest_radix = 16;
+  static constexpr int largest_radix = fourier_radices[std::size(fourier_radices) - 1];
 
-  void (*pass[largest_radix + 1])(const Pass<T> &);        // null: no such radix
-  void (*first_pass[largest_radix + 1])(const Pass<T> &);  // the same; x may be pairs
+  // By radix.
+  void (*pass[largest_radix + 1])(const Pass<T> &);
+  void (*first_pass[largest_radix + 1])(const Pass<T> &);  // x may be pairs
 
   // y = x * factors, number by number. x may be pairs.
   void (*multiply)(Planes<const T> x, Planes<const T> factors, int64_t count, Planes<T> y);

@@ -2,12 +2,14 @@
 #include "fourier_plan.hpp"
 
 #include "../host/root_of_unity.hpp"
+#include "blocks.hpp"
 #include "threads.hpp"
 
 #include <complex>
 #include <limits>
 #include <list>
 #include <mutex>
+#include <span>
 
 namespace torchlean::cpu {
 namespace {
@@ -34,14 +36,13 @@ struct Chain {
   std::vector<int64_t> radices;
 };
 
-constexpr int64_t all_radices[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16};
-
-// The best of those that begin with a radix from `least` to `largest`, with `rest_of` the others.
+// The best of those that begin with one of `radices` up to `largest`, with `rest_of` the others.
 template <class RestOf>
-Chain best_chain(int64_t length, int64_t least, int64_t largest, const RestOf &rest_of) {
+Chain best_chain(int64_t length, std::span<const int> radices, int64_t largest,
+                 const RestOf &rest_of) {
   Chain best;
-  for (const int64_t radix : all_radices) {
-    if (radix < least || radix > largest || length % radix != 0) continue;
+  for (const int64_t radix : radices) {
+    if (radix > largest || length % radix != 0) continue;
     Chain chain = rest_of(length / radix, radix);
     chain.cost += cost_of_pass(radix);
     if (chain.cost >= best.cost) continue;
@@ -54,20 +55,17 @@ Chain best_chain(int64_t length, int64_t least, int64_t largest, const RestOf &r
 // From the largest radix to the smallest.
 Chain falling_chain(int64_t length, int64_t largest) {
   if (length == 1) return {0, {}};
-  return best_chain(length, 2, largest, falling_chain);
+  return best_chain(length, fourier_radices, largest, falling_chain);
 }
 
-Chain chain_of(int64_t length) {
-  return falling_chain(length, FourierKernels<float>::largest_radix);
-}
+Chain chain_of(int64_t length) { return falling_chain(length, length); }
 
 // For a single row: the first radix is the run of the next pass, best a line of the cache.
 template <class T>
 Chain row_chain_of(int64_t length) {
   constexpr int64_t line = 64 / sizeof(T);
   const int64_t most = length / least_first_count<T>;
-  return best_chain(length, least_run, most, [](int64_t rest, int64_t radix) {
-    if (radix == 11 || radix == 13) return Chain();  // there are no such first passes
+  return best_chain(length, first_radices, most, [](int64_t rest, int64_t radix) {
     Chain chain = chain_of(rest);
     if (radix != line) chain.cost += 0.4;
     return chain;
@@ -100,6 +98,11 @@ Planes<const T> as_const(Planes<T> planes) {
 
 // Columns of a long row's matrix that are transformed at a time.
 constexpr int64_t strip_columns = 128;
+
+template <class T>
+int64_t rows_at_a_time(Target target, Layout layout) {
+  return layout == Layout::SideBySide ? gemm_kernels<T>(target).lanes : 1;
+}
 
 // In shorter rows too few lanes have a number.
 template <class T>
@@ -238,7 +241,7 @@ ComplexTransform<T>::ComplexTransform(tl_instance &instance, int64_t length, int
     if (k > 0) put(kernel, inner_ - k, re * scale, -im * scale);
   }
   // As many times as there are numbers side by side.
-  const int64_t width = layout == Layout::SideBySide ? gemm_kernels<T>(instance.target).lanes : 1;
+  const int64_t width = rows_at_a_time<T>(instance.target, layout);
   Numbers<T> one(inner_ * width);
   Numbers<T> other(inner_ * width);
   for (int64_t i = 0; i < inner_ * width; ++i) {
@@ -343,8 +346,8 @@ void ComplexTransform<T>::run_as_matrix(tl_instance &instance, Planes<const T> x
   WorkingPlanes<T> twisted(instance, width * middle_row, 2);
   const Planes<T> middle = twisted.planes();
   const auto each_strip = [&](int64_t length, int64_t count, const auto &body) {
-    const int64_t strips = (count + strip_columns - 1) / strip_columns;
-    const int64_t wide = (count + strips - 1) / strips;
+    const int64_t strips = blocks_in(count, strip_columns);
+    const int64_t wide = blocks_in(count, strips);
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 13) / (length * wide));
     parallel_for(instance, static_cast<uint64_t>(strips), static_cast<uint64_t>(grain),
                  [&](uint64_t begin, uint64_t end) {
@@ -379,10 +382,10 @@ int64_t complex_length(int64_t n) { return n % 2 == 0 ? n / 2 : n; }
 int64_t span_of(int64_t n) { return n % 2 == 0 ? n - 1 : n + n / 2; }
 
 template <class T>
-RealPlan<T>::RealPlan(tl_instance &instance, int64_t length, Layout layout_of_rows)
+RealPlan<T>::RealPlan(tl_instance &instance, int64_t length, Layout layout)
     : n(length),
-      layout(layout_of_rows),
-      transform(instance, complex_length(length), span_of(length), layout_of_rows),
+      rows(rows_at_a_time<T>(instance.target, layout)),
+      transform(instance, complex_length(length), span_of(length), layout),
       roots(length % 2 == 0 ? roots_of_unity<T>(length, length / 2) : Numbers<T>()) {}
 
 namespace {

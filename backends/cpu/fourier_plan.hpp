@@ -134,7 +134,7 @@ struct RealPlan {
   RealPlan(tl_instance &instance, int64_t length, Layout layout);
 
   const int64_t n;
-  const Layout layout;
+  const int64_t rows;                   // that are transformed at a time
   const ComplexTransform<T> transform;  // of half the length, if it is even
   const Numbers<T> roots;
 };

@@ -1,7 +1,6 @@
 // The blocks of a matrix product, and which of them a thread computes.
 #include "gemm.hpp"
 
-#include "blocks.hpp"
 #include "threads.hpp"
 
 #include <array>

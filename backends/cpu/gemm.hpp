@@ -7,6 +7,7 @@
 // threads nor the place of an element among tiles is to be seen in its bits.
 #pragma once
 
+#include "blocks.hpp"
 #include "threads.hpp"
 
 #include <algorithm>
@@ -146,8 +147,8 @@ class RightOperand {
 template <class T>
 int64_t depth_block(int64_t depth) {
   constexpr int64_t most = 2048 / sizeof(T);
-  const int64_t blocks = std::max<int64_t>(1, (depth + most - 1) / most);
-  return std::max<int64_t>(1, (depth + blocks - 1) / blocks);
+  const int64_t blocks = std::max<int64_t>(1, blocks_in(depth, most));
+  return std::max<int64_t>(1, blocks_in(depth, blocks));
 }
 
 // Columns whose packed block stays in a core's second-level cache.
@@ -168,7 +169,7 @@ int64_t few_cols(const GemmKernels<T> &kernels) {
 template <class T>
 int64_t columns_scratch(const GemmKernels<T> &kernels, int64_t depth, int64_t cols) {
   const int64_t padded =
-      (std::min(cols, group_cols(kernels)) + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+      blocks_in(std::min(cols, group_cols(kernels)), kernels.lanes) * kernels.lanes;
   return depth_block<T>(depth) * (padded + kernels.rows) + kernels.lanes + 64 / sizeof(T);
 }
 
@@ -191,8 +192,8 @@ template <class Body>
 void each_row_panel(const tl_instance &instance, int64_t rows, int64_t most, int64_t depth,
                     int64_t block, const Body &body) {
   constexpr int64_t task_elements = 1 << 14;
-  const int64_t blocks = (depth + block - 1) / block;
-  const int64_t panels = (rows + most - 1) / most;
+  const int64_t blocks = blocks_in(depth, block);
+  const int64_t panels = blocks_in(rows, most);
   const int64_t grain = std::max<int64_t>(1, task_elements / (most * block));
   parallel_for(instance, static_cast<uint64_t>(panels * blocks), static_cast<uint64_t>(grain),
                [&](uint64_t begin, uint64_t end) {

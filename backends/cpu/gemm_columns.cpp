@@ -1,8 +1,6 @@
 // Columns of a product: the packing of panels and the walk over tiles.
 #include "gemm.hpp"
 
-#include "blocks.hpp"
-
 #include <array>
 
 namespace torchlean::cpu {

@@ -103,11 +103,7 @@ HWY_INLINE void forward_steps(const Strip<T> &s, uint64_t begin, uint64_t end, D
 
 template <bool is_varying, bool is_far, class T>
 void forward(const Strip<T> &s, T *h) {
-  // What comes from memory is read ahead of best row by row, but two sequences whose rows have
-  // pages of their own: 39062 x 256 take 2.3 times as long with four, 4096 x 1024 1.3 times with
-  // one.
-  const bool by_rows = s.is_far && (is_varying || s.state * sizeof(T) < 4096);
-  const uint64_t steps = steps_of(s, by_rows ? 2 : 4);
+  const uint64_t steps = steps_of(s, 4);
   for (uint64_t begin = 0; begin < s.time; begin += steps) {
     const uint64_t end = s.time - begin < steps ? s.time : begin + steps;
     each_vector<T>(s.width, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
