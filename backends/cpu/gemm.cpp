@@ -3,7 +3,7 @@
 
 #include "threads.hpp"
 
-#include <array>
+#include <atomic>
 
 namespace torchlean::cpu {
 namespace {
@@ -11,37 +11,51 @@ namespace {
 // Sizes that a task is worth.
 constexpr int64_t task_products = int64_t{1} << 16;
 
-// From here on packing for all threads costs less than packing the same rows for each group of
-// columns; earlier (about 200 x 200 x 200) where the left operand does not lie in rows.
-constexpr int64_t shared_products = int64_t{1} << 26;
-constexpr int64_t shared_products_of_columns = int64_t{1} << 23;
+// From here on threads gain from packing the right operand together.
+constexpr int64_t shared_products = int64_t{1} << 21;
+
+// From here on even a single thread gains from panels of all columns.
+constexpr int64_t large_products = int64_t{1} << 26;
+
+// Rows of a thread that repay a copy of the right operand of its own.
+constexpr int64_t repaying_rows = 128;
+
+// Do rows lie so close that reading them in place is as fast as reading a copy, two to a page?
+template <class T>
+bool lies_in_near_rows(const Matrix<T> &b) {
+  return b.col_stride == 1 && b.row_stride * static_cast<int64_t>(sizeof(T)) <= 2048;
+}
 
 int64_t round_up(int64_t value, int64_t step) { return blocks_in(value, step) * step; }
 
 template <class T>
 class StridedRight final : public RightOperand<T> {
  public:
-  StridedRight(const GemmKernels<T> &kernels, const Matrix<T> &b, int64_t m)
+  // The right operand of m rows; `next` is that of the following product, or NULL.
+  StridedRight(const GemmKernels<T> &kernels, const Matrix<T> &b, int64_t m, const T *next)
       : kernels_(kernels),
         b_(b),
-        lies_in_rows_(b.col_stride == 1 &&
-                      (m <= kernels.rows || b.row_stride <= few_cols(kernels))) {}
+        next_(next),
+        stays_in_place_(lies_in_near_rows(b) || (b.col_stride == 1 && m <= kernels.rows)) {}
 
   void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to, int64_t width) override {
     cpu::pack(kernels_, b_.at(row, col), b_.col_stride, b_.row_stride, cols, depth, to, width);
   }
 
-  // What is read once is not copied before, nor what lies almost as a copy would.
+  // What is read once is not copied before either.
   const T *in_place(int64_t row, int64_t col, int64_t &step) const override {
-    if (!lies_in_rows_) return nullptr;
+    if (!stays_in_place_) return nullptr;
     step = b_.row_stride;
     return b_.at(row, col);
   }
 
+  const T *next() const override { return next_; }
+
  private:
   const GemmKernels<T> &kernels_;
   const Matrix<T> b_;
-  const bool lies_in_rows_;
+  const T *const next_;
+  const bool stays_in_place_;
 };
 
 template <class T>
@@ -79,8 +93,9 @@ class Multiplication {
       by_depth();
     else if (m_ == 1 && b_.col_stride == 1 && n_ > 1)
       by_rows();
-    else if (m_ >= 64 && p_ >= 64 && n_ >= 64 && batch_ < 8 &&
-             m_ * n_ >= (a_in_rows ? shared_products : shared_products_of_columns) / p_)
+    else if (gains_from_own_copies())
+      by_strips();
+    else if (gains_from_shared_panels())
       by_shared_panels();
     else
       by_columns();
@@ -96,7 +111,28 @@ class Multiplication {
     const int64_t blocks = n_ / depth_block<T>(n_);
     const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
     return m_ * p_ <= 64 * 64 && blocks >= 2 &&
-           (blocks >= 64 || (batch_ < threads && m_ * n_ * p_ >= 4 * task_products));
+           (blocks >= 64 || (batch_ < threads && products() >= 4 * task_products));
+  }
+
+  // Threads for each product of the batch.
+  int64_t threads_each() const {
+    return blocks_in(instance_.threads.load(std::memory_order_relaxed), batch_);
+  }
+
+  int64_t products() const { return m_ * n_ * p_; }  // in each matrix
+
+  bool is_worth_sharing() const { return threads_each() > 1 && products() >= 4 * task_products; }
+
+  // Is all of the right operand packed at once, and little beside what is done with it?
+  bool gains_from_own_copies() const {
+    return is_worth_sharing() && !lies_in_near_rows(b_) && n_ == depth_block<T>(n_) &&
+           p_ <= group_cols(kernels_) && m_ >= threads_each() * repaying_rows;
+  }
+
+  bool gains_from_shared_panels() const {
+    const int64_t least = threads_each() > 1 ? shared_products : large_products;
+    return m_ >= 64 && p_ >= 64 && n_ >= 64 && batch_ < 8 && !lies_in_near_rows(b_) &&
+           products() >= least;
   }
 
   // Calls body(s, begin, end) for pieces of [0, count) of each matrix of the batch; `grain` pieces
@@ -177,7 +213,7 @@ class Multiplication {
     Result<T> sums(instance_, static_cast<uint64_t>(batch_ * pieces * count));
     each_piece(pieces, grain(m_ * block * p_), [&](int64_t s, int64_t begin, int64_t end) {
       Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, block, p_)));
-      StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
+      StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_, nullptr);
       for (int64_t i = begin; i < end; ++i) {
         const Matrix<T> left{a_of(s) + i * block * a_.col_stride, a_.row_stride, a_.col_stride};
         Shifted shifted(right, i * block);
@@ -207,134 +243,191 @@ class Multiplication {
   };
 
   // Strips of rows by groups of columns are the tasks; packed columns of a group stay in the
-  // second-level cache. Each thread gets a part of the longer side, and packs the other operand
-  // for itself: once, or up to four times where rows are many. No cut goes through a tile: which
-  // NaN of several a result gets can depend on its tile's size.
+  // second-level cache. Threads share out the rows where b needs no packing, else the columns. No
+  // cut goes through a tile: which NaN of several a result gets can depend on its tile's size.
   void by_columns() {
-    const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
-    const int64_t parts = blocks_in(threads, batch_);
-    const int64_t panels = blocks_in(p_, kernels_.cols);
-    const bool is_shared = parts > 1 && m_ * n_ >= 4 * task_products / p_;
-    int64_t groups = blocks_in(p_, group_cols(kernels_));
+    const int64_t parts = column_parts(kernels_, p_);
+    int64_t groups = blocks_in(parts * kernels_.cols, group_cols(kernels_));
     int64_t strip = m_;
-    if (is_shared && m_ >= p_) {
-      constexpr int64_t usual = 256;
-      const int64_t part = blocks_in(m_, parts);
-      strip = round_up(std::max(blocks_in(part, 4), std::min(part, usual)), kernels_.rows);
-    } else if (is_shared) {
-      groups = round_up(groups, parts);
+    if (is_worth_sharing()) {
+      if (lies_in_near_rows(b_))
+        strip = rows_of_strip();
+      else
+        groups = round_up(groups, threads_each());
     }
-    const int64_t group = blocks_in(panels, groups) * kernels_.cols;
-    groups = blocks_in(p_, group);
+    const int64_t group = blocks_in(parts, groups);
+    groups = blocks_in(parts, group);
     const int64_t strips = blocks_in(m_, strip);
-    const int64_t work = std::min(strip, m_) * n_ * std::min(p_, group);
+    const int64_t work = std::min(strip, m_) * n_ * std::min(p_, group * kernels_.cols);
     each_piece(groups * strips, grain(work), [&](int64_t s, int64_t begin, int64_t end) {
       Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, n_, p_)));
-      StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_);
+      const T *const next = s + 1 < batch_ ? b_of(s + 1) : nullptr;
+      StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_, next);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i / groups * strip;  // each thread has columns of every group
-        const int64_t col = i % groups * group;
+        const int64_t part = i % groups * group;
+        const int64_t col = begin_of_part(kernels_, part, p_);
+        const int64_t cols = begin_of_part(kernels_, std::min(part + group, parts), p_) - col;
         const Left<T> left{
             {a_of(s), a_.row_stride, a_.col_stride}, nullptr, 0, row, std::min(strip, m_ - row)};
-        multiply_columns<T>(kernels_, left, n_, right, col, std::min(group, p_ - col),
-                            c_of(s) + row * p_ + col, p_, nullptr, scratch.begin());
+        multiply_columns<T>(kernels_, left, n_, right, col, cols, c_of(s) + row * p_ + col, p_,
+                            nullptr, scratch.begin());
       }
     });
   }
 
-  // Both operands are packed once, by all threads, a block of the depth at a time.
+  // Few enough for threads to end together.
+  int64_t rows_of_strip() const {
+    const int64_t most = blocks_in(m_, threads_each());
+    return round_up(std::min(most, blocks_in(8 * task_products, n_ * p_)), kernels_.rows);
+  }
+
+  // Each thread packs the right operand for itself, which is less than fetching what another one
+  // wrote, and takes strips of rows until none is left.
+  void by_strips() {
+    const int64_t strip = rows_of_strip();
+    const int64_t strips = blocks_in(m_, strip);
+    for (int64_t s = 0; s < batch_; ++s) {
+      std::atomic<int64_t> taken{0};
+      parallel_for(instance_, static_cast<uint64_t>(threads_each()), 1, [&](uint64_t, uint64_t) {
+        int64_t i = taken.fetch_add(1, std::memory_order_relaxed);
+        if (i >= strips) return;
+        Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, n_, p_)));
+        StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_, nullptr);
+        ColumnGroup<T> group(kernels_, n_);
+        group.take(right, 0, 0, p_, scratch.begin());
+        for (; i < strips; i = taken.fetch_add(1, std::memory_order_relaxed)) {
+          const int64_t row = i * strip;
+          const Left<T> left{
+              {a_of(s), a_.row_stride, a_.col_stride}, nullptr, 0, row, std::min(strip, m_ - row)};
+          group.multiply(left, c_of(s) + row * p_, p_, nullptr, false);
+        }
+      });
+    }
+  }
+
+  // The right operand is packed once, by all threads, a block of the depth at a time, and so is the
+  // left one where it does not lie in rows.
   void by_shared_panels() {
     constexpr int64_t most_rows = 4096;
     const int64_t most_cols = 4096 / kernels_.cols * kernels_.cols;
     const int64_t block = depth_block<T>(n_);
-    const int64_t rows = std::min(round_up(m_, kernels_.rows), most_rows);
-    const int64_t cols = std::min(round_up(p_, kernels_.cols), most_cols);
-    Result<T> left(instance_, static_cast<uint64_t>(block * rows));
+    const int64_t rows = std::min(m_, most_rows);
+    const int64_t cols = round_up(std::min(p_, most_cols + kernels_.lanes), kernels_.lanes);
+    const bool packs_left = a_.col_stride != 1;
+    Result<T> left(instance_, static_cast<uint64_t>(packs_left ? block * rows : 0));
     Result<T> right(instance_, static_cast<uint64_t>(block * cols));
     for (int64_t s = 0; s < batch_; ++s)
-      for (int64_t col = 0; col < p_; col += most_cols)
+      for (int64_t col = 0, here = 0; col < p_; col += here) {
+        here = p_ - col <= most_cols + kernels_.lanes ? p_ - col : most_cols;
         for (int64_t row = 0; row < m_; row += most_rows)
-          for (int64_t k = 0; k < n_; k += block)
-            multiply_shared(s, row, std::min(most_rows, m_ - row), col,
-                            std::min(most_cols, p_ - col), k, std::min(block, n_ - k), left.begin(),
-                            right.begin());
+          for (int64_t k = 0; k < n_; k += block) {
+            const Block part{.rows = std::min(most_rows, m_ - row),
+                             .depth = std::min(block, n_ - k),
+                             .a = {a_of(s) + row * a_.row_stride + k * a_.col_stride, a_.row_stride,
+                                   a_.col_stride},
+                             .left = packs_left ? left.begin() : nullptr,
+                             .b = {b_of(s) + k * b_.row_stride + col * b_.col_stride, b_.row_stride,
+                                   b_.col_stride},
+                             .cols = here,
+                             .right = right.begin(),
+                             .c = c_of(s) + row * p_ + col,
+                             .adds = k > 0};
+            pack_block(part);
+            multiply_block(part);
+          }
+      }
   }
 
-  void multiply_shared(int64_t s, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t k,
-                       int64_t depth, T *left, T *right) {
-    const int64_t high = kernels_.rows;
-    const int64_t wide = kernels_.cols;
-    const Matrix<T> a{a_of(s), a_.row_stride, a_.col_stride};
-    const Matrix<T> b{b_of(s), b_.row_stride, b_.col_stride};
-    // Columns of b, then rows of a, so many at a time that processors look ahead along a line.
-    const int64_t piece = 4 * wide;
-    const int64_t right_pieces = blocks_in(cols, piece);
-    const int64_t left_pieces = blocks_in(rows, piece);
-    parallel_for(instance_, static_cast<uint64_t>(right_pieces + left_pieces), 1,
-                 [&](uint64_t from, uint64_t to) {
-                   for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to);
-                        ++task) {
-                     if (task < right_pieces) {
-                       const int64_t j = task * piece;
-                       pack_panels(kernels_, b.at(k, col + j), b.col_stride, b.row_stride,
-                                   std::min(piece, cols - j), depth, right + j * depth, wide,
-                                   kernels_.lanes);
-                     } else {
-                       const int64_t i = (task - right_pieces) * piece;
-                       pack_panels(kernels_, a.at(row + i, k), a.row_stride, a.col_stride,
-                                   std::min(piece, rows - i), depth, left + i * depth, high, 1);
-                     }
-                   }
-                 });
+  // A block of a product: rows of a and columns of b, their packed panels (left is NULL where a is
+  // read in place), and where results go.
+  struct Block {
+    int64_t rows;
+    int64_t depth;
+    Matrix<T> a;
+    T *left;
+    Matrix<T> b;
+    int64_t cols;
+    T *right;
+    T *c;
+    bool adds;  // to what is in c
+  };
 
-    const int64_t left_panels = blocks_in(rows, high);
-    const int64_t right_panels = blocks_in(cols, wide);
-    const int64_t most = group_cols(kernels_) / wide;
-    const int64_t groups = blocks_in(right_panels, most);
-    const int64_t group = blocks_in(right_panels, groups);  // alike: threads end together
-    // At most 128 rows, but pieces enough for threads to end together.
-    const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
-    const int64_t strip = std::clamp<int64_t>(left_panels * groups / (8 * threads), 1, 128 / high);
-    const int64_t strips = blocks_in(left_panels, strip);
+  // Columns of b, then rows of a; so many at a time that processors look ahead along a line.
+  void pack_block(const Block &block) {
+    const int64_t high = kernels_.rows;
+    const int64_t parts = column_parts(kernels_, block.cols);
+    const int64_t parts_together = block.b.col_stride == 1 ? 4 : 1;
+    const int64_t right_tasks = blocks_in(parts, parts_together);
+    const int64_t rows_together = 4 * kernels_.cols;
+    const int64_t left_tasks = block.left == nullptr ? 0 : blocks_in(block.rows, rows_together);
     parallel_for(
-        instance_, static_cast<uint64_t>(groups * strips), 1, [&](uint64_t from, uint64_t to) {
-          for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task)
-            multiply_strip(
-                task % strips * strip, std::min(left_panels, (task % strips + 1) * strip), rows,
-                task / strips * group, std::min(right_panels, (task / strips + 1) * group), cols,
-                depth, left, right, c_of(s) + row * p_ + col, k > 0);
+        instance_, static_cast<uint64_t>(right_tasks + left_tasks), 1,
+        [&](uint64_t from, uint64_t to) {
+          for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task) {
+            if (task < right_tasks) {
+              const int64_t part = task * parts_together;
+              const int64_t end = std::min(part + parts_together, parts);
+              pack_columns(block, begin_of_part(kernels_, part, block.cols),
+                           begin_of_part(kernels_, end, block.cols));
+            } else {
+              const int64_t i = (task - right_tasks) * rows_together;
+              const int64_t count = std::min(rows_together, block.rows - i);
+              const int64_t whole = count / high * high;
+              pack_panels(kernels_, block.a.at(i, 0), block.a.row_stride, block.a.col_stride, whole,
+                          block.depth, block.left + i * block.depth, high);
+              pack_panels(kernels_, block.a.at(i + whole, 0), block.a.row_stride,
+                          block.a.col_stride, count - whole, block.depth,
+                          block.left + (i + whole) * block.depth, count - whole);
+            }
+          }
         });
   }
 
-  // Panels [i, i_end) of a by panels [j, j_end) of b.
-  void multiply_strip(int64_t i, int64_t i_end, int64_t rows, int64_t j, int64_t j_end,
-                      int64_t cols, int64_t depth, const T *left, const T *right, T *c, bool add) {
-    const int64_t high = kernels_.rows;
-    const int64_t wide = kernels_.cols;
-    std::array<Panel<T>, 240> panels;
-    int64_t count = 0;
-    const int64_t first = j * wide;
-    for (; j < j_end; ++j) {
-      const int64_t used = std::min(wide, cols - j * wide);
-      const int64_t vectors = blocks_in(used, kernels_.lanes);
-      panels[static_cast<size_t>(count++)] = {right + j * wide * depth, vectors * kernels_.lanes,
-                                              used, vectors};
+  // Neighbouring panels that are alike are packed together.
+  void pack_columns(const Block &block, int64_t col, int64_t end) {
+    for (int64_t count; col < end; col += count) {
+      const int64_t width = panel_cols(kernels_, end - col);
+      const int64_t alike = std::max<int64_t>(1, column_parts(kernels_, end - col) - 1) * width;
+      count = width == kernels_.cols ? alike : end - col;
+      pack_panels(kernels_, block.b.at(0, col), block.b.col_stride, block.b.row_stride, count,
+                  block.depth, block.right + col * block.depth, round_up(width, kernels_.lanes));
     }
-    for (; i < i_end; ++i) {
-      const int64_t used = std::min(high, rows - i * high);
-      const Tile<T> tile{.depth = depth,
-                         .a = left + i * high * depth,
-                         .a_row = 1,
-                         .a_step = used,
-                         .b = nullptr,
-                         .b_step = 0,
-                         .c = c + i * high * p_ + first,
-                         .c_row = p_,
-                         .cols = 0,
-                         .start = nullptr,
-                         .add = add};
-      multiply_panels(kernels_, tile, used, panels.data(), count);
+  }
+
+  void multiply_block(const Block &block) {
+    const int64_t parts = column_parts(kernels_, block.cols);
+    // Groups alike, so that threads end together; at most 128 rows, but pieces enough.
+    const int64_t groups = blocks_in(parts * kernels_.cols, group_cols(kernels_));
+    const int64_t group = blocks_in(parts, groups);
+    const int64_t tiles = blocks_in(block.rows, kernels_.rows);
+    const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
+    const int64_t strip =
+        std::clamp<int64_t>(tiles * groups / (16 * threads), 1, 128 / kernels_.rows) *
+        kernels_.rows;
+    const int64_t strips = blocks_in(block.rows, strip);
+    parallel_for(
+        instance_, static_cast<uint64_t>(groups * strips), 1, [&](uint64_t from, uint64_t to) {
+          for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task) {
+            const int64_t row = task % strips * strip;
+            const int64_t part = task / strips * group;
+            const Left<T> left{block.a, block.left, block.rows, row,
+                               std::min(strip, block.rows - row)};
+            multiply_group(block, left, begin_of_part(kernels_, part, block.cols),
+                           begin_of_part(kernels_, std::min(part + group, parts), block.cols));
+          }
+        });
+  }
+
+  // Rows by packed columns [col, end).
+  void multiply_group(const Block &block, const Left<T> &left, int64_t col, int64_t end) {
+    T *const c = block.c + left.first * p_ + col;
+    ColumnGroup<T> group(kernels_, block.depth);
+    for (int64_t width = 0; col < end; col += width) {
+      width = panel_cols(kernels_, end - col);
+      group.add(block.right + col * block.depth, round_up(width, kernels_.lanes), width);
     }
+    group.multiply(left, c, p_, nullptr, block.adds);
   }
 
   tl_instance &instance_;

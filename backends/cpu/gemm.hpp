@@ -11,6 +11,7 @@
 #include "threads.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace torchlean::cpu {
 
@@ -29,6 +30,9 @@ struct Tile {
   int64_t cols;
   const T *start;
   bool add;
+  // What will be read soon and is asked for now, so many elements for each step of the depth.
+  const T *ahead;
+  int64_t ahead_step;
 };
 
 // Where row k of b begins, from b; and where results lie, from c, piece by piece: lanes from `lane`
@@ -141,6 +145,9 @@ class RightOperand {
   virtual const T *in_place(int64_t /*row*/, int64_t /*col*/, int64_t & /*step*/) const {
     return nullptr;
   }
+
+  // Where the operand of the next product begins, if one follows that lies densely.
+  virtual const T *next() const { return nullptr; }
 };
 
 // How deep blocks of a sum of `depth` products are: all alike but the last.
@@ -154,22 +161,34 @@ int64_t depth_block(int64_t depth) {
 // Columns whose packed block stays in a core's second-level cache.
 template <class T>
 int64_t group_cols(const GemmKernels<T> &kernels) {
-  return 240 / kernels.cols * kernels.cols;
+  return 288 / kernels.cols * kernels.cols;
 }
 
-// Columns that do not repay packing: rows of the left operand are read no more than three times,
-// and rows of so narrow a right operand lie close to each other. (64 products of 64 x 64 doubles
-// took a third more time with both packed.)
+// Where columns may be cut into parts: behind each so many of them that fill the widest tile, but
+// the last part has up to a vector more. Panels are the same wherever one cuts.
 template <class T>
-int64_t few_cols(const GemmKernels<T> &kernels) {
-  return 3 * kernels.cols;
+int64_t column_parts(const GemmKernels<T> &kernels, int64_t cols) {
+  return blocks_in(std::max<int64_t>(1, cols - kernels.lanes), kernels.cols);
+}
+
+template <class T>
+int64_t begin_of_part(const GemmKernels<T> &kernels, int64_t part, int64_t cols) {
+  return part == column_parts(kernels, cols) ? cols : part * kernels.cols;
+}
+
+// Columns of the first of the panels for so many: the widest tile's, but rather two vectors and two
+// than three and one, whose tiles would wait for their own sums.
+template <class T>
+int64_t panel_cols(const GemmKernels<T> &kernels, int64_t cols) {
+  const bool is_one_too_many = cols > kernels.cols && cols <= kernels.cols + kernels.lanes;
+  return std::min(cols, is_one_too_many ? 2 * kernels.lanes : kernels.cols);
 }
 
 // Elements of working memory that multiply_columns needs.
 template <class T>
 int64_t columns_scratch(const GemmKernels<T> &kernels, int64_t depth, int64_t cols) {
-  const int64_t padded =
-      blocks_in(std::min(cols, group_cols(kernels)), kernels.lanes) * kernels.lanes;
+  const int64_t most = group_cols(kernels) + kernels.lanes;
+  const int64_t padded = blocks_in(std::min(cols, most), kernels.lanes) * kernels.lanes;
   return depth_block<T>(depth) * (padded + kernels.rows) + kernels.lanes + 64 / sizeof(T);
 }
 
@@ -178,12 +197,10 @@ template <class T>
 void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, int64_t depth_stride,
           int64_t used, int64_t depth, T *to, int64_t width);
 
-// The same of `count` indices in panels of `width`, one behind the other. The last is as wide as it
-// must be, a multiple of `step`.
+// The same of `count` indices in panels of `width`, one behind the other.
 template <class T>
 void pack_panels(const GemmKernels<T> &kernels, const T *from, int64_t index_stride,
-                 int64_t depth_stride, int64_t count, int64_t depth, T *to, int64_t width,
-                 int64_t step);
+                 int64_t depth_stride, int64_t count, int64_t depth, T *to, int64_t width);
 
 // Calls body(row, high, k, deep, at) on several threads for the panels that `Left` needs of so many
 // rows: of `high` rows from `row` on, the products from k to k + deep, which go to
@@ -211,26 +228,44 @@ void each_row_panel(const tl_instance &instance, int64_t rows, int64_t most, int
 template <class T>
 void pack_rows(tl_instance &instance, const Matrix<T> &a, int64_t rows, int64_t depth, T *to);
 
-// Columns [col, col + cols) of left * b, on this thread. `c` is where the first of these columns
-// begins.
+// Columns of the right operand, ready for tiles: panels, packed or where they lie.
+template <class T>
+class ColumnGroup {
+ public:
+  ColumnGroup(const GemmKernels<T> &kernels, int64_t depth) : kernels_(kernels), depth_(depth) {}
+
+  // The next panel, of columns whose rows lie `step` apart.
+  void add(const T *data, int64_t step, int64_t cols);
+
+  // Panels of columns [col, col + cols), rows from `row` on. They are packed where they do not lie
+  // in rows; `scratch` (columns_scratch) has also place for a tile's rows.
+  void take(RightOperand<T> &b, int64_t row, int64_t col, int64_t cols, T *scratch);
+
+  // Rows times columns, on this thread. `c` is where the first column begins.
+  void multiply(const Left<T> &left, T *c, int64_t c_row, const T *start, bool add) const;
+
+ private:
+  struct Panel {
+    const T *data;
+    int64_t step;
+    int64_t cols;
+    int64_t vectors;
+  };
+
+  const GemmKernels<T> &kernels_;
+  const int64_t depth_;
+  // A group's columns by the narrowest of largest tiles, and what follows a cut.
+  std::array<Panel, 288 / GemmKernels<T>::most_vectors + 1> panels_;
+  int64_t count_ = 0;
+  const T *next_ = nullptr;  // what is read after this product
+  T *rows_ = nullptr;        // where rows are packed
+};
+
+// Columns [col, col + cols) of left * b, on this thread, group by group.
 template <class T>
 void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_t depth,
                       RightOperand<T> &b, int64_t col, int64_t cols, T *c, int64_t c_row,
                       const T *start, T *scratch);
-
-// Panels of the right operand, packed or where they lie.
-template <class T>
-struct Panel {
-  const T *data;
-  int64_t step;
-  int64_t cols;
-  int64_t vectors;
-};
-
-// A tile's rows by several panels.
-template <class T>
-void multiply_panels(const GemmKernels<T> &kernels, Tile<T> tile, int64_t rows,
-                     const Panel<T> *panels, int64_t count);
 
 // c = a * b for a batch of matrices; c is dense, and each operand begins `a_batch` or `b_batch`
 // behind the one before.

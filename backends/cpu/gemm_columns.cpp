@@ -1,20 +1,12 @@
 // Columns of a product: the packing of panels and the walk over tiles.
 #include "gemm.hpp"
 
-#include <array>
-
 namespace torchlean::cpu {
 namespace {
 
 template <class T>
 T *aligned(T *pointer) {
   return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(pointer) + 63) & ~uintptr_t{63});
-}
-
-// Would so many rows that lie `stride` apart share few sets of a first-level cache?
-template <class T>
-bool collide(int64_t stride) {
-  return stride * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
 }
 
 }  // namespace
@@ -30,14 +22,11 @@ void pack(const GemmKernels<T> &kernels, const T *from, int64_t index_stride, in
 
 template <class T>
 void pack_panels(const GemmKernels<T> &kernels, const T *from, int64_t index_stride,
-                 int64_t depth_stride, int64_t count, int64_t depth, T *to, int64_t width,
-                 int64_t step) {
-  const int64_t together = depth_stride == 1 ? width : std::max(width, count / width * width);
-  for (int64_t i = 0; i < count; i += together) {
-    const int64_t used = std::min(together, count - i);
-    pack(kernels, from + i * index_stride, index_stride, depth_stride, used, depth, to + i * depth,
-         std::min(width, blocks_in(used, step) * step));
-  }
+                 int64_t depth_stride, int64_t count, int64_t depth, T *to, int64_t width) {
+  const int64_t together = depth_stride == 1 ? width : count;
+  for (int64_t i = 0; i < count; i += together)
+    pack(kernels, from + i * index_stride, index_stride, depth_stride,
+         std::min(together, count - i), depth, to + i * depth, width);
 }
 
 template <class T>
@@ -51,16 +40,79 @@ void pack_rows(tl_instance &instance, const Matrix<T> &a, int64_t rows, int64_t 
 }
 
 template <class T>
-void multiply_panels(const GemmKernels<T> &kernels, Tile<T> tile, int64_t rows,
-                     const Panel<T> *panels, int64_t count) {
-  T *c = tile.c;
-  for (int64_t j = 0; j < count; ++j) {
-    tile.b = panels[j].data;
-    tile.b_step = panels[j].step;
+void ColumnGroup<T>::add(const T *data, int64_t step, int64_t cols) {
+  panels_[static_cast<size_t>(count_++)] = {data, step, cols, blocks_in(cols, kernels_.lanes)};
+}
+
+template <class T>
+void ColumnGroup<T>::take(RightOperand<T> &b, int64_t row, int64_t col, int64_t cols, T *scratch) {
+  T *to = aligned(scratch);
+  b.prepare(row, depth_, col, cols);
+  for (int64_t j = 0, width = 0; j < cols; j += width) {
+    width = panel_cols(kernels_, cols - j);
+    int64_t step = blocks_in(width, kernels_.lanes) * kernels_.lanes;
+    const T *const there = width == step ? b.in_place(row, col + j, step) : nullptr;
+    if (there != nullptr) {
+      add(there, step, width);
+    } else {
+      b.pack(row, depth_, col + j, width, to, step);
+      add(to, step, width);
+      to += depth_ * step;
+    }
+  }
+  next_ = b.next();
+  if (cols > 2 * kernels_.cols) rows_ = to;
+}
+
+template <class T>
+void ColumnGroup<T>::multiply(const Left<T> &left, T *c, int64_t c_row, const T *start,
+                              bool add) const {
+  const Matrix<T> &a = left.matrix;
+  // Rows are read where they lie, and so is what lies almost as a packed tile would.
+  const bool packs_rows =
+      left.panels == nullptr && a.col_stride > kernels_.rows && rows_ != nullptr;
+  const bool is_dense = left.panels != nullptr || (a.col_stride == 1 && a.row_stride == depth_);
+  const bool is_packed = packs_rows || left.panels != nullptr;
+  const T *next = next_;
+  Tile<T> tile{.depth = depth_,
+               .a = nullptr,
+               .a_row = is_packed ? 1 : a.row_stride,
+               .a_step = a.col_stride,
+               .b = nullptr,
+               .b_step = 0,
+               .c = nullptr,
+               .c_row = c_row,
+               .cols = 0,
+               .start = start,
+               .add = add,
+               .ahead = nullptr,
+               .ahead_step = 0};
+  for (int64_t i = 0; i < left.rows; i += kernels_.rows, c += kernels_.rows * c_row) {
+    const int64_t high = std::min(kernels_.rows, left.rows - i);
+    if (packs_rows)
+      pack(kernels_, a.at(left.first + i, 0), a.row_stride, a.col_stride, high, depth_, rows_,
+           high);
+    if (is_packed) tile.a_step = high;
+    tile.a = packs_rows               ? rows_
+             : left.panels != nullptr ? left.panels + (left.first + i) * depth_
+                                      : a.at(left.first + i, 0);
     tile.c = c;
-    tile.cols = panels[j].cols;
-    kernels.tile[rows - 1][panels[j].vectors - 1](tile);
-    c += panels[j].cols;
+    if (start != nullptr) tile.start = start + i;
+    const T *const next_rows = is_dense ? tile.a + high * depth_ : nullptr;
+    // Asked for beside the last panel: the next tile's rows; beside those before it: a part of the
+    // next right operand.
+    for (int64_t j = 0; j < count_; ++j) {
+      const Panel &panel = panels_[static_cast<size_t>(j)];
+      const bool is_last = j + 1 == count_;
+      tile.b = panel.data;
+      tile.b_step = panel.step;
+      tile.cols = panel.cols;
+      tile.ahead = is_last ? next_rows : next;
+      tile.ahead_step = tile.ahead == nullptr ? 0 : high;
+      kernels_.tile[high - 1][panel.vectors - 1](tile);
+      tile.c += panel.cols;
+      if (!is_last && next != nullptr) next += high * depth_;
+    }
   }
 }
 
@@ -69,62 +121,21 @@ void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_
                       RightOperand<T> &b, int64_t col, int64_t cols, T *c, int64_t c_row,
                       const T *start, T *scratch) {
   const Matrix<T> &a = left.matrix;
-  const int64_t rows = left.rows;
   const int64_t block = depth_block<T>(depth);
-  T *const packed = aligned(scratch);
-  std::array<Panel<T>, 240> panels;
-  const int64_t group = group_cols(kernels);
-  for (int64_t first = 0; first < cols; first += group) {
-    const int64_t here = std::min(group, cols - first);
-    // Few columns do not repay what packing rows costs; one panel of them reads rows just once.
-    const int64_t repaying = collide<T>(a.row_stride) ? kernels.cols : few_cols(kernels);
-    const bool packs_rows =
-        a.col_stride != 1 ? rows > kernels.rows && here > 2 * kernels.cols : here > repaying;
+  const int64_t most = group_cols(kernels);
+  for (int64_t first = 0, here = 0; first < cols; first += here) {
+    here = cols - first <= most + kernels.lanes ? cols - first : most;
     int64_t k = 0;
     do {
-      const int64_t deep = std::min(block, depth - k);
-      T *to = packed;
-      int64_t count = 0;
-      b.prepare(k, deep, col + first, here);
-      for (int64_t j = 0; j < here; j += kernels.cols) {
-        const int64_t width = std::min(kernels.cols, here - j);
-        const int64_t vectors = blocks_in(width, kernels.lanes);
-        Panel<T> &panel = panels[static_cast<size_t>(count++)];
-        panel = {to, vectors * kernels.lanes, width, vectors};
-        const T *const there =
-            width == vectors * kernels.lanes ? b.in_place(k, col + first + j, panel.step) : nullptr;
-        if (there != nullptr) {
-          panel.data = there;
-          continue;
-        }
-        b.pack(k, deep, col + first + j, width, to, panel.step);
-        to += deep * panel.step;
-      }
-      for (int64_t i = 0; i < rows; i += kernels.rows) {
-        const int64_t high = std::min(kernels.rows, rows - i);
-        Tile<T> tile{.depth = deep,
-                     .a = a.at(left.first + i, k),
-                     .a_row = a.row_stride,
-                     .a_step = a.col_stride,
-                     .b = nullptr,
-                     .b_step = 0,
-                     .c = c + i * c_row + first,
-                     .c_row = c_row,
-                     .cols = 0,
-                     .start = start == nullptr ? nullptr : start + i,
-                     .add = k > 0};
-        if (left.panels != nullptr) {
-          tile.a = left.panels + k * left.panel_rows + (left.first + i) * deep;
-          tile.a_row = 1;
-          tile.a_step = high;
-        } else if (packs_rows) {
-          pack(kernels, tile.a, a.row_stride, a.col_stride, high, deep, to, high);
-          tile.a = to;
-          tile.a_row = 1;
-          tile.a_step = high;
-        }
-        multiply_panels(kernels, tile, high, panels.data(), count);
-      }
+      const T *const panels = left.panels == nullptr ? nullptr : left.panels + k * left.panel_rows;
+      ColumnGroup<T> group(kernels, std::min(block, depth - k));
+      group.take(b, k, col + first, here, scratch);
+      group.multiply({{a.at(0, k), a.row_stride, a.col_stride},
+                      panels,
+                      left.panel_rows,
+                      left.first,
+                      left.rows},
+                     c + first, c_row, start, k > 0);
       k += block;
     } while (k < depth);
   }
@@ -135,10 +146,10 @@ template void pack(const GemmKernels<float> &, const float *, int64_t, int64_t, 
 template void pack(const GemmKernels<double> &, const double *, int64_t, int64_t, int64_t, int64_t,
                    double *, int64_t);
 template void pack_panels(const GemmKernels<float> &, const float *, int64_t, int64_t, int64_t,
-                          int64_t, float *, int64_t, int64_t);
+                          int64_t, float *, int64_t);
 template void pack_rows(tl_instance &, const Matrix<float> &, int64_t, int64_t, float *);
 template void pack_panels(const GemmKernels<double> &, const double *, int64_t, int64_t, int64_t,
-                          int64_t, double *, int64_t, int64_t);
+                          int64_t, double *, int64_t);
 template void pack_rows(tl_instance &, const Matrix<double> &, int64_t, int64_t, double *);
 template void multiply_columns(const GemmKernels<float> &, const Left<float> &, int64_t,
                                RightOperand<float> &, int64_t, int64_t, float *, int64_t,
@@ -146,9 +157,7 @@ template void multiply_columns(const GemmKernels<float> &, const Left<float> &, 
 template void multiply_columns(const GemmKernels<double> &, const Left<double> &, int64_t,
                                RightOperand<double> &, int64_t, int64_t, double *, int64_t,
                                const double *, double *);
-template void multiply_panels(const GemmKernels<float> &, Tile<float>, int64_t,
-                              const Panel<float> *, int64_t);
-template void multiply_panels(const GemmKernels<double> &, Tile<double>, int64_t,
-                              const Panel<double> *, int64_t);
+template class ColumnGroup<float>;
+template class ColumnGroup<double>;
 
 }  // namespace torchlean::cpu

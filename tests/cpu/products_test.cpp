@@ -78,12 +78,12 @@ TEST_CASE_TEMPLATE("products are right on every edge of tiles and blocks", T, fl
   struct Shape {
     uint64_t m, n, p;
   };
-  // Tiles have 4 or 8 rows and up to 48 columns, blocks 512 or 256 products. The last is packed as
-  // a whole.
-  constexpr Shape shapes[] = {{1, 1, 1},    {1, 33, 2},    {2, 7, 1},    {3, 64, 5},
-                              {4, 70, 3},   {5, 257, 9},   {7, 8, 15},   {8, 513, 16},
-                              {9, 31, 17},  {12, 5, 47},   {17, 9, 48},  {16, 3, 49},
-                              {9, 260, 97}, {10, 12, 241}, {70, 64, 72}, {205, 261, 413}};
+  // Tiles have 4 or 8 rows and up to 48 columns, groups 288 columns, blocks 512 or 256 products.
+  // The last is packed as a whole.
+  constexpr Shape shapes[] = {
+      {1, 1, 1},    {1, 33, 2},    {2, 7, 1},    {3, 64, 5},   {4, 70, 3},     {5, 257, 9},
+      {7, 8, 15},   {8, 513, 16},  {9, 31, 17},  {12, 5, 47},  {17, 9, 48},    {16, 3, 49},
+      {9, 260, 97}, {10, 12, 241}, {5, 20, 300}, {70, 64, 72}, {205, 261, 413}};
   for (const auto &backend : every_target())
     for (const Shape &sides : shapes)
       for (const uint32_t ways : {0U, 1U, 2U, 3U}) {
@@ -100,10 +100,17 @@ TEST_CASE_TEMPLATE("products are right on every edge of tiles and blocks", T, fl
       }
 }
 
-// As large as what threads pack together, and as deep as what they cut along the depth.
+// Each way in which threads share a product: both operands packed together, or the right one; each
+// with a copy of its own; nothing packed, by strips of rows; by columns; along the depth.
 TEST_CASE_TEMPLATE("large and deep products have the same bits on one to four threads", T, float,
                    double) {
   constexpr tl_bmm_params shapes[] = {{sizeof(tl_bmm_params), 1, 409, 400, 413, 0, 1},
+                                      {sizeof(tl_bmm_params), 1, 150, 300, 170, 1, 1},
+                                      {sizeof(tl_bmm_params), 1, 70, 300, 700, 0, 0},
+                                      {sizeof(tl_bmm_params), 1, 520, 130, 200, 0, 1},
+                                      {sizeof(tl_bmm_params), 1, 517, 60, 275, 1, 1},
+                                      {sizeof(tl_bmm_params), 1, 130, 100, 120, 1, 0},
+                                      {sizeof(tl_bmm_params), 1, 40, 60, 600, 0, 0},
                                       {sizeof(tl_bmm_params), 1, 5, 33000, 9, 1, 0},
                                       {sizeof(tl_bmm_params), 1, 16, 4096, 16, 0, 0},
                                       {sizeof(tl_bmm_params), 1, 2, 70001, 3, 0, 1},

@@ -149,8 +149,9 @@ class Bands {
                                             band_.taps()[static_cast<size_t>((k + i) % taps_)];
       for (int64_t i = 0; i < rows_; i += kernels_.rows) {
         const int64_t high = std::min(kernels_.rows, rows_ - i);
+        const T *const panel = left.panels + k * rows_ + i * deep;
         multiply_row({.depth = deep,
-                      .a = left.panels + k * rows_ + i * deep,
+                      .a = panel,
                       .a_row = 1,
                       .a_step = high,
                       .b = work.band.begin(),
@@ -159,7 +160,9 @@ class Bands {
                       .c_row = to_row,
                       .cols = 0,
                       .start = start == nullptr ? nullptr : start + i,
-                      .add = k > 0},
+                      .add = k > 0,
+                      .ahead = panel + high * deep,
+                      .ahead_step = high},
                      high, work);
       }
     }

@@ -139,12 +139,10 @@ void multiply(const LaneProducts<T> &work) {
   const int64_t depth_step = is_apart ? work.depth_step : 1;
   const int64_t step = work.weights_step;
   for (int64_t t = 0; t < work.term_count; ++t) {
-    const T *left[places];
-#pragma GCC unroll 8
-    for (int i = 0; i < places; ++i) left[i] = work.x + i * work.x_step + work.terms[t].from;
+    TileRows<T, places> left(work.x + work.terms[t].from, work.x_step);
     const T *weights = work.weights + work.terms[t].weights;
-    for (int64_t k = 0, at = 0; k < depth; ++k, weights += step, at += depth_step)
-      add_products(left, at, weights, sum);
+    for (int64_t k = 0; k < depth; ++k, weights += step, left.advance(depth_step))
+      add_products(left, weights, sum);
   }
 #pragma GCC unroll 8
   for (int i = 0; i < places; ++i)
