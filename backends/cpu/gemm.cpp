@@ -279,7 +279,7 @@ class Multiplication {
   // Few enough for threads to end together.
   int64_t rows_of_strip() const {
     const int64_t most = blocks_in(m_, threads_each());
-    return round_up(std::min(most, blocks_in(8 * task_products, n_ * p_)), kernels_.rows);
+    return round_up(std::min(most, blocks_in(8 * task_products, n_ * p_)), kernels_.tall_rows);
   }
 
   // Each thread packs the right operand for itself, which is less than fetching what another one

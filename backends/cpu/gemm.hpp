@@ -81,6 +81,10 @@ struct GemmKernels {
   // whole vectors.
   void (*tile[most_rows][most_vectors])(const Tile<T> &);
 
+  // tall_rows by one vector, for narrow results: sums enough to wait for none.
+  void (*tall_tile)(const Tile<T> &);
+  int64_t tall_rows;  // a multiple of rows
+
   // The same with b_step, cols and the places of results from `where`.
   void (*scattered[most_rows][most_vectors])(const Tile<T> &, const Scattered &where);
 

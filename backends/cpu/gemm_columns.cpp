@@ -87,8 +87,11 @@ void ColumnGroup<T>::multiply(const Left<T> &left, T *c, int64_t c_row, const T 
                .add = add,
                .ahead = nullptr,
                .ahead_step = 0};
-  for (int64_t i = 0; i < left.rows; i += kernels_.rows, c += kernels_.rows * c_row) {
-    const int64_t high = std::min(kernels_.rows, left.rows - i);
+  // So many rows that lie far apart would drive each other out of the first-level cache.
+  const bool may_be_tall = count_ == 1 && panels_[0].vectors == 1 && is_dense && !is_packed;
+  for (int64_t i = 0, high = 0; i < left.rows; i += high, c += high * c_row) {
+    const bool is_tall = may_be_tall && kernels_.tall_rows <= left.rows - i;
+    high = is_tall ? kernels_.tall_rows : std::min(kernels_.rows, left.rows - i);
     if (packs_rows)
       pack(kernels_, a.at(left.first + i, 0), a.row_stride, a.col_stride, high, depth_, rows_,
            high);
@@ -109,7 +112,7 @@ void ColumnGroup<T>::multiply(const Left<T> &left, T *c, int64_t c_row, const T 
       tile.cols = panel.cols;
       tile.ahead = is_last ? next_rows : next;
       tile.ahead_step = tile.ahead == nullptr ? 0 : high;
-      kernels_.tile[high - 1][panel.vectors - 1](tile);
+      (is_tall ? kernels_.tall_tile : kernels_.tile[high - 1][panel.vectors - 1])(tile);
       tile.c += panel.cols;
       if (!is_last && next != nullptr) next += high * depth_;
     }

@@ -23,7 +23,7 @@ HWY_INLINE void multiply(const Tile<T> &tile, const T *to, const Row &row,
                          Vec<T> (&sum)[rows][vectors]) {
   const Lanes<T> d;
   constexpr int64_t lanes = hn::MaxLanes(d);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
     const T *const result = to + r * tile.c_row;
 #pragma GCC unroll 3
@@ -39,7 +39,8 @@ HWY_INLINE void multiply(const Tile<T> &tile, const T *to, const Row &row,
   const T *ahead = tile.ahead;
   const int64_t ahead_step = tile.ahead_step;
   const auto step = [&](int64_t k) HWY_ATTR {
-    if constexpr (rows == tile_rows) __builtin_prefetch(ahead);
+    if constexpr (rows >= tile_rows) __builtin_prefetch(ahead);
+    if constexpr (rows * sizeof(T) > 64) __builtin_prefetch(ahead + 64 / sizeof(T));
     ahead += ahead_step;
     add_products(left, row(k), sum);
     left.advance(a_step);
@@ -69,7 +70,7 @@ void multiply_tile(const Tile<T> &tile) {
   };
   multiply(tile, tile.c, next_row, sum);
   const int64_t in_last = tile.cols - (vectors - 1) * lanes;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
     T *const c = tile.c + r * tile.c_row;
     const Vec<T> start = tile.start == nullptr ? hn::Zero(d) : hn::Set(d, tile.start[r]);
@@ -376,6 +377,8 @@ constexpr GemmKernels<T> make_kernels() {
   kernels.rows = tile_rows;
   kernels.cols = tile_vectors * kernels.lanes;
   add_tiles<T, tile_rows>(kernels);
+  kernels.tall_rows = 2 * tile_rows;
+  kernels.tall_tile = multiply_tile<T, 2 * tile_rows, 1>;
   kernels.transpose = transpose<T>;
   kernels.copy = copy<T>;
   kernels.dot = dot<T>;

@@ -23,14 +23,14 @@ template <class T, int rows>
 class TileRows {
  public:
   HWY_INLINE TileRows(const T *first, int64_t row) : row_(row) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int r = 0; r < rows; r += together) first_[r / together] = first + r * row;
   }
 
   HWY_INLINE const T &operator[](int r) const { return first_[r / together][r % together * row_]; }
 
   HWY_INLINE void advance(int64_t step) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int r = 0; r < rows; r += together) first_[r / together] += step;
   }
 
@@ -49,7 +49,7 @@ HWY_INLINE void add_products(const TileRows<T, rows> &left, const T *right,
   Vec<T> row[vectors];
 #pragma GCC unroll 3
   for (int v = 0; v < vectors; ++v) row[v] = hn::LoadU(d, right + v * hn::MaxLanes(d));
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
     const Vec<T> factor = hn::Set(d, left[r]);
 #pragma GCC unroll 3
