@@ -170,7 +170,8 @@ void column_maxima(const Block<T> &block, T *maxima) {
   columns_in_order<Maximum>(block.x, block.step, block.rows, block.width, maxima);
 }
 
-// y[i, j] = exp(x[i, j] - pivot[j]), sums[j] = their sum, eight rows at a time.
+// y[i, j] = exp(x[i, j] - pivot[j]), sums[j] = their sum, eight rows at a time. The next row's
+// results are asked for while a row's are computed.
 template <class T>
 void column_sums(const Block<T> &block, const T *pivots, T *sums, T *y) {
   constexpr uint64_t group = 8;
@@ -182,6 +183,7 @@ void column_sums(const Block<T> &block, const T *pivots, T *sums, T *y) {
     each_vector<T>(block.width, [&](auto d, auto lanes, uint64_t j) HWY_ATTR {
       const auto e = exp_of(d, hn::Sub(lanes.load(d, x + j), lanes.load(d, pivots + j)));
       lanes.store(e, d, exponentials + j);
+      __builtin_prefetch(exponentials + block.step + j, 1);
       lanes.store(is_first ? e : hn::Add(lanes.load(d, part + j), e), d, part + j);
     });
     if (i % group != group - 1 && i != block.rows - 1) continue;
@@ -197,6 +199,7 @@ void scale(const Block<T> &block, const T *factors, T *y) {
   for (uint64_t i = 0; i < block.rows; ++i, y += block.step)
     each_vector<T>(block.width, [=](auto d, auto lanes, uint64_t j) HWY_ATTR {
       const auto factor = block.is_row ? hn::Set(d, *factors) : lanes.load(d, factors + j);
+      __builtin_prefetch(y + block.step + j, 1);
       lanes.store(hn::Mul(lanes.load(d, y + j), factor), d, y + j);
     });
 }
