@@ -1,10 +1,11 @@
 // The matrix product that products and convolutions are made of.
 //
-// Operands are packed into panels of a few rows or columns; a micro-kernel (gemm_kernels.cpp) keeps
-// one tile of the result in registers while it walks down a panel of either. Every element is
-// added up in one order, which follows from the depth alone: blocks of `depth_block` products, each
-// a chain of multiply-adds from +0, and then these sums from left to right. Neither the number of
-// threads nor the place of an element among tiles is to be seen in its bits.
+// Operands are panels of a few rows or columns, read in place where they lie in rows and packed
+// otherwise; a micro-kernel (gemm_kernels.cpp) keeps one tile of the result in registers while it
+// walks down a panel of either. Every element is added up in one order, which follows from the
+// depth alone: blocks of `depth_block` products, each a chain of multiply-adds from +0, and then
+// these sums from left to right. Neither the number of threads nor the place of an element among
+// tiles is to be seen in its bits.
 #pragma once
 
 #include "blocks.hpp"
@@ -119,8 +120,8 @@ struct Matrix {
   const T *at(int64_t row, int64_t col) const { return data + row * row_stride + col * col_stride; }
 };
 
-// Rows [first, first + rows) of the left operand of a product. Where `panels` is not NULL,
-// pack_rows wrote them, `panel_rows` in all, and `first` is a multiple of GemmKernels::rows.
+// Rows [first, first + rows) of the left operand of a product. Where `panels` is not NULL, it is
+// what pack_rows writes, of `panel_rows` in all, and `first` is a multiple of GemmKernels::rows.
 template <class T>
 struct Left {
   Matrix<T> matrix;
@@ -163,9 +164,11 @@ int64_t depth_block(int64_t depth) {
 }
 
 // Columns whose packed block stays in a core's second-level cache.
+inline constexpr int64_t most_group_cols = 288;
+
 template <class T>
 int64_t group_cols(const GemmKernels<T> &kernels) {
-  return 288 / kernels.cols * kernels.cols;
+  return most_group_cols / kernels.cols * kernels.cols;
 }
 
 // Where columns may be cut into parts: behind each so many of them that fill the widest tile, but
@@ -188,7 +191,7 @@ int64_t panel_cols(const GemmKernels<T> &kernels, int64_t cols) {
   return std::min(cols, is_one_too_many ? 2 * kernels.lanes : kernels.cols);
 }
 
-// Elements of working memory that multiply_columns needs.
+// Elements of working memory that multiply_columns or a ColumnGroup needs.
 template <class T>
 int64_t columns_scratch(const GemmKernels<T> &kernels, int64_t depth, int64_t cols) {
   const int64_t most = group_cols(kernels) + kernels.lanes;
@@ -259,7 +262,7 @@ class ColumnGroup {
   const GemmKernels<T> &kernels_;
   const int64_t depth_;
   // A group's columns by the narrowest of largest tiles, and what follows a cut.
-  std::array<Panel, 288 / GemmKernels<T>::most_vectors + 1> panels_;
+  std::array<Panel, most_group_cols / GemmKernels<T>::most_vectors + 1> panels_;
   int64_t count_ = 0;
   const T *next_ = nullptr;  // what is read after this product
   T *rows_ = nullptr;        // where rows are packed
