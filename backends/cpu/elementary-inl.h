@@ -229,17 +229,26 @@ HWY_INLINE hn::Vec<D> log1p_of(D d, hn::Vec<D> x) {
 
 // ---- Hyperbolic tangent -------------------------------------------------------------------------
 
-// float: E / (E + 2) with E = e^(2|x|) - 1, or a polynomial where the sum would lose too much.
+// float: F / (F + 1) with F = (e^(2|x|) - 1) / 2, or a polynomial where the sum would lose too
+// much.
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == sizeof(float)> * = nullptr>
 HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
+  const hn::RebindToUnsigned<D> du;
   const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
-  const auto e = reduced_exp(d, hn::Add(a, a));
-  const auto square = hn::Mul(e.r, e.r);
-  const auto fraction = fma(square, horner_of_halves(d, e.r, square, C::exp_q), e.r);
-  const auto power = power_of_two(d, e.shifted);
-  const auto numerator = fma(power, fraction, hn::Sub(power, hn::Set(d, 1.0F)));
-  const auto quotient = hn::Div(numerator, hn::Add(numerator, hn::Set(d, 2.0F)));
+  // a = n (ln 2) / 2 + r, and 2^n from the lowest bits of n + bias + to_integer
+  const auto to_exponent = hn::Set(d, C::to_integer + C::bias);
+  const auto shifted = fma(a, hn::Set(d, 2 * C::log2_e), to_exponent);
+  const auto n = hn::Sub(shifted, to_exponent);
+  const auto above = fma(n, hn::Set(d, -C::ln2_hi / 2), a);
+  const auto r = fma(n, hn::Set(d, -C::ln2_lo / 2), above);
+  const auto power = hn::BitCast(d, hn::ShiftLeft<C::mantissa_bits>(hn::BitCast(du, shifted)));
+  // (e^(2r) - 1) / 2
+  const auto square = hn::Mul(r, r);
+  const auto fraction = fma(square, horner_of_halves(d, r, square, C::tanh_exp_q), r);
+  const auto half = hn::Set(d, 0.5F);
+  const auto numerator = fma(power, fraction, fma(power, half, hn::Neg(half)));
+  const auto quotient = hn::Div(numerator, hn::Add(numerator, hn::Set(d, 1.0F)));
   const auto z = hn::Mul(a, a);
   const auto series = fma(hn::Mul(a, z), horner(d, z, C::tanh_q), a);
   const auto is_small = hn::Lt(a, hn::Set(d, C::tanh_series_below));
