@@ -36,12 +36,12 @@ HWY_INLINE V minimum(V a, V b) {
 // exponential costs half of what a tanh does.
 inline constexpr double gelu_scale = 0.7978845608028654;  // s = sqrt(2/pi)
 
-// 1 + tanh u
+// 1 / (1 + tanh u)
 template <class D, class V>
-HWY_INLINE V gelu_weight(D d, V x) {
-  const V cube = hn::Mul(hn::Mul(hn::Mul(number(d, 0.044715), x), x), x);
-  const V power = exp_of(d, hn::Mul(number(d, -2 * gelu_scale), hn::Add(x, cube)));
-  return hn::Div(number(d, 2), hn::Add(number(d, 1), power));
+HWY_INLINE V gelu_divisor(D d, V x) {
+  const V factor =
+      fma(hn::Mul(x, x), number(d, -2 * gelu_scale * 0.044715), number(d, -2 * gelu_scale));
+  return fma(exp_of(d, hn::Mul(x, factor)), number(d, 0.5), number(d, 0.5));
 }
 
 // ---- One operand --------------------------------------------------------------------------------
@@ -75,8 +75,9 @@ struct Unary {
     if constexpr (op == TL_UNARY_TANH) return tanh_of(d, x);
     if constexpr (op == TL_UNARY_SIGMOID)
       return hn::Div(one, hn::Add(one, exp_of(d, hn::Xor(x, hn::SignBit(d)))));
+    // x (1 + tanh u) overflows before it is halved, as the specification's does.
     if constexpr (op == TL_UNARY_GELU)
-      return hn::Mul(hn::Mul(x, gelu_weight(d, x)), hn::Set(d, T(0.5)));
+      return hn::Mul(hn::Div(x, gelu_divisor(d, x)), hn::Set(d, T(0.5)));
     if constexpr (op == TL_UNARY_SCALE) return hn::Mul(x, hn::Set(d, scalar[0]));
     if constexpr (op == TL_UNARY_CLAMP)
       return minimum(maximum(x, hn::Set(d, scalar[0])), hn::Set(d, scalar[1]));
@@ -89,7 +90,7 @@ struct Unary {
 template <class D, class V>
 HWY_INLINE V gelu_bwd(D d, V x, V gradient) {
   const V one = number(d, 1);
-  const V t = hn::Sub(gelu_weight(d, x), one);
+  const V t = hn::Sub(hn::Div(one, gelu_divisor(d, x)), one);
   const V h = hn::Sub(one, hn::Mul(t, t));
   const V slope =
       hn::Mul(hn::Add(hn::Mul(hn::Mul(number(d, 0.134145), x), x), one), number(d, gelu_scale));
