@@ -11,4 +11,10 @@ constexpr N blocks_in(N n, std::type_identity_t<N> size) {
   return (n + size - 1) / size;
 }
 
+// The least multiple of `step` that is not below n.
+template <class N>
+constexpr N round_up(N n, std::type_identity_t<N> step) {
+  return blocks_in(n, step) * step;
+}
+
 }  // namespace torchlean::cpu

@@ -26,8 +26,6 @@ bool lies_in_near_rows(const Matrix<T> &b) {
   return b.col_stride == 1 && b.row_stride * static_cast<int64_t>(sizeof(T)) <= 2048;
 }
 
-int64_t round_up(int64_t value, int64_t step) { return blocks_in(value, step) * step; }
-
 template <class T>
 class StridedRight final : public RightOperand<T> {
  public:
@@ -267,7 +265,7 @@ class Multiplication {
         const int64_t row = i / groups * strip;  // each thread has columns of every group
         const int64_t part = i % groups * group;
         const int64_t col = begin_of_part(kernels_, part, p_);
-        const int64_t cols = begin_of_part(kernels_, std::min(part + group, parts), p_) - col;
+        const int64_t cols = begin_of_part(kernels_, part + group, p_) - col;
         const Left<T> left{
             {a_of(s), a_.row_stride, a_.col_stride}, nullptr, 0, row, std::min(strip, m_ - row)};
         multiply_columns<T>(kernels_, left, n_, right, col, cols, c_of(s) + row * p_ + col, p_,
@@ -319,7 +317,7 @@ class Multiplication {
     Result<T> right(instance_, static_cast<uint64_t>(block * cols));
     for (int64_t s = 0; s < batch_; ++s)
       for (int64_t col = 0, here = 0; col < p_; col += here) {
-        here = p_ - col <= most_cols + kernels_.lanes ? p_ - col : most_cols;
+        here = cols_before_cut(kernels_, p_ - col, most_cols);
         for (int64_t row = 0; row < m_; row += most_rows)
           for (int64_t k = 0; k < n_; k += block) {
             const Block part{.rows = std::min(most_rows, m_ - row),
@@ -367,9 +365,8 @@ class Multiplication {
           for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task) {
             if (task < right_tasks) {
               const int64_t part = task * parts_together;
-              const int64_t end = std::min(part + parts_together, parts);
               pack_columns(block, begin_of_part(kernels_, part, block.cols),
-                           begin_of_part(kernels_, end, block.cols));
+                           begin_of_part(kernels_, part + parts_together, block.cols));
             } else {
               const int64_t i = (task - right_tasks) * rows_together;
               const int64_t count = std::min(rows_together, block.rows - i);
@@ -414,7 +411,7 @@ class Multiplication {
             const Left<T> left{block.a, block.left, block.rows, row,
                                std::min(strip, block.rows - row)};
             multiply_group(block, left, begin_of_part(kernels_, part, block.cols),
-                           begin_of_part(kernels_, std::min(part + group, parts), block.cols));
+                           begin_of_part(kernels_, part + group, block.cols));
           }
         });
   }

@@ -178,9 +178,17 @@ int64_t column_parts(const GemmKernels<T> &kernels, int64_t cols) {
   return blocks_in(std::max<int64_t>(1, cols - kernels.lanes), kernels.cols);
 }
 
+// The end where there is no such part.
 template <class T>
 int64_t begin_of_part(const GemmKernels<T> &kernels, int64_t part, int64_t cols) {
-  return part == column_parts(kernels, cols) ? cols : part * kernels.cols;
+  return part >= column_parts(kernels, cols) ? cols : part * kernels.cols;
+}
+
+// How many of `cols` columns come before a cut behind `most`, a multiple of kernels.cols: all where
+// what follows would not be a part.
+template <class T>
+int64_t cols_before_cut(const GemmKernels<T> &kernels, int64_t cols, int64_t most) {
+  return cols <= most + kernels.lanes ? cols : most;
 }
 
 // Columns of the first of the panels for so many: the widest tile's, but rather two vectors and two
@@ -195,7 +203,7 @@ int64_t panel_cols(const GemmKernels<T> &kernels, int64_t cols) {
 template <class T>
 int64_t columns_scratch(const GemmKernels<T> &kernels, int64_t depth, int64_t cols) {
   const int64_t most = group_cols(kernels) + kernels.lanes;
-  const int64_t padded = blocks_in(std::min(cols, most), kernels.lanes) * kernels.lanes;
+  const int64_t padded = round_up(std::min(cols, most), kernels.lanes);
   return depth_block<T>(depth) * (padded + kernels.rows) + kernels.lanes + 64 / sizeof(T);
 }
 

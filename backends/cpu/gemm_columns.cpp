@@ -50,7 +50,7 @@ void ColumnGroup<T>::take(RightOperand<T> &b, int64_t row, int64_t col, int64_t 
   b.prepare(row, depth_, col, cols);
   for (int64_t j = 0, width = 0; j < cols; j += width) {
     width = panel_cols(kernels_, cols - j);
-    int64_t step = blocks_in(width, kernels_.lanes) * kernels_.lanes;
+    int64_t step = round_up(width, kernels_.lanes);
     const T *const there = width == step ? b.in_place(row, col + j, step) : nullptr;
     if (there != nullptr) {
       add(there, step, width);
@@ -127,7 +127,7 @@ void multiply_columns(const GemmKernels<T> &kernels, const Left<T> &left, int64_
   const int64_t block = depth_block<T>(depth);
   const int64_t most = group_cols(kernels);
   for (int64_t first = 0, here = 0; first < cols; first += here) {
-    here = cols - first <= most + kernels.lanes ? cols - first : most;
+    here = cols_before_cut(kernels, cols - first, most);
     int64_t k = 0;
     do {
       const T *const panels = left.panels == nullptr ? nullptr : left.panels + k * left.panel_rows;

@@ -55,7 +55,7 @@ class PackedProducts {
     const int64_t least = std::max(
         4 * kernels_.rows, (int64_t{1} << 16) / std::max<int64_t>(1, kernel_.depth() * cols));
     const int64_t strip = std::max(least, (rows_ + wanted - 1) / wanted);
-    return std::min(rows_, blocks_in(strip, kernels_.tall_rows) * kernels_.tall_rows);
+    return std::min(rows_, round_up(strip, kernels_.tall_rows));
   }
 
   void multiply(const Left<T> &left, ImageRight<T> &right, int64_t g, int64_t col, int64_t cols,
