@@ -211,34 +211,18 @@ class Multiplication {
     Result<T> sums(instance_, static_cast<uint64_t>(batch_ * pieces * count));
     each_piece(pieces, grain(m_ * block * p_), [&](int64_t s, int64_t begin, int64_t end) {
       Result<T> scratch(instance_, static_cast<uint64_t>(columns_scratch(kernels_, block, p_)));
-      StridedRight<T> right(kernels_, {b_of(s), b_.row_stride, b_.col_stride}, m_, nullptr);
       for (int64_t i = begin; i < end; ++i) {
         const Matrix<T> left{a_of(s) + i * block * a_.col_stride, a_.row_stride, a_.col_stride};
-        Shifted shifted(right, i * block);
+        StridedRight<T> right(kernels_,
+                              {b_of(s) + i * block * b_.row_stride, b_.row_stride, b_.col_stride},
+                              m_, nullptr);
         multiply_columns<T>(kernels_, {left, nullptr, 0, 0, m_}, std::min(block, n_ - i * block),
-                            shifted, 0, p_, sums.begin() + (s * pieces + i) * count, p_, nullptr,
+                            right, 0, p_, sums.begin() + (s * pieces + i) * count, p_, nullptr,
                             scratch.begin());
       }
     });
     add_up(sums.begin(), pieces);
   }
-
-  // Rows of b from some row on.
-  class Shifted final : public RightOperand<T> {
-   public:
-    Shifted(RightOperand<T> &whole, int64_t first) : whole_(whole), first_(first) {}
-    void pack(int64_t row, int64_t depth, int64_t col, int64_t cols, T *to,
-              int64_t width) override {
-      whole_.pack(first_ + row, depth, col, cols, to, width);
-    }
-    const T *in_place(int64_t row, int64_t col, int64_t &step) const override {
-      return whole_.in_place(first_ + row, col, step);
-    }
-
-   private:
-    RightOperand<T> &whole_;
-    const int64_t first_;
-  };
 
   // Strips of rows by groups of columns are the tasks; packed columns of a group stay in the
   // second-level cache. Threads share out the rows where b needs no packing, else the columns. No
