@@ -205,11 +205,12 @@ TEST_CASE("the table of bench tells of the machine and has no colours in a pipe"
 
 TEST_CASE("an interrupted bench prints what it has and exits as shells say it") {
   // On a busy machine a program under a sanitizer takes more than a second to be ready for it.
+  // --foreground: else `timeout` sends the signal twice, and the second one ends the program.
   Finished finished;
   for (const char *delay : {"1.5", "6", "20"}) {
-    finished =
-        run({"/usr/bin/timeout", "--preserve-status", "--signal", "INT", delay, TORCHLEAN, "bench",
-             "--backends", "reference", "--size", "small", "--time", "0.2", "--json"});
+    finished = run({"/usr/bin/timeout", "--foreground", "--preserve-status", "--signal", "INT",
+                    delay, TORCHLEAN, "bench", "--backends", "reference", "--size", "small",
+                    "--time", "0.2", "--json"});
     if (!finished.out.empty()) break;
   }
   CHECK(finished.exit_code == 130);
