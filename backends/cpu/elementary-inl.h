@@ -68,59 +68,100 @@ HWY_INLINE hn::Vec<D> at_least(D d, hn::TFromD<D> lowest, hn::Vec<D> x) {
 #endif
 }
 
-// 2^n for a normal result, from n + to_integer.
+// The power of two whose biased exponent is in the lowest bits.
 template <class D>
-HWY_INLINE hn::Vec<D> power_of_two(D d, hn::Vec<D> shifted) {
-  using C = ConstantsOf<D>;
-  const hn::RebindToUnsigned<D> du;
-  const auto exponent = hn::Add(hn::BitCast(du, shifted), hn::Set(du, typename C::Bits{C::bias}));
-  return hn::BitCast(d, hn::ShiftLeft<C::mantissa_bits>(exponent));
-}
-
-// p * 2^n, rounded once, for 0.5 < p < 2 and an integer n whose half is a normal exponent.
-template <class D>
-HWY_INLINE hn::Vec<D> scaled(D d, hn::Vec<D> p, hn::Vec<D> n) {
-#if HWY_TARGET == HWY_AVX3
-  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
-    return hn::Vec<D>{_mm512_scalef_ps(p.raw, n.raw)};
-  } else {
-    return hn::Vec<D>{_mm512_scalef_pd(p.raw, n.raw)};
-  }
-#else
-  const auto to_integer = hn::Set(d, ConstantsOf<D>::to_integer);
-  const auto half = fma(n, hn::Set(d, hn::TFromD<D>(0.5)), to_integer);
-  const auto rest = hn::Add(hn::Sub(n, hn::Sub(half, to_integer)), to_integer);
-  return hn::Mul(hn::Mul(p, power_of_two(d, half)), power_of_two(d, rest));
-#endif
+HWY_INLINE hn::Vec<D> of_exponent(D d, hn::Vec<hn::RebindToUnsigned<D>> exponent) {
+  return hn::BitCast(d, hn::ShiftLeft<ConstantsOf<D>::mantissa_bits>(exponent));
 }
 
 // ---- Exponential --------------------------------------------------------------------------------
 
-// x = n ln 2 + r; shifted = n + to_integer. |x| small enough for n to fit.
-template <class V>
+// x = n ln 2 + r, where n is a multiple of 2^-root_bits and in the lowest bits of `bits`. |x| small
+// enough for n to fit.
+template <class D>
 struct ReducedExp {
-  V shifted;
-  V n;
-  V r;
+  hn::Vec<hn::RebindToUnsigned<D>> bits;
+  hn::Vec<D> n;
+  hn::Vec<D> r;
 };
 
-template <class D>
-HWY_INLINE ReducedExp<hn::Vec<D>> reduced_exp(D d, hn::Vec<D> x) {
+template <int root_bits, class D>
+HWY_INLINE ReducedExp<D> reduced_exp(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
-  const auto to_integer = hn::Set(d, C::to_integer);
-  const auto shifted = fma(x, hn::Set(d, C::log2_e), to_integer);
-  const auto n = hn::Sub(shifted, to_integer);
+  const auto to_multiple = hn::Set(d, C::to_integer / (1 << root_bits));
+  const auto shifted = fma(x, hn::Set(d, C::log2_e), to_multiple);
+  const auto n = hn::Sub(shifted, to_multiple);
   const auto above = fma(n, hn::Set(d, -C::ln2_hi), x);
-  return {shifted, n, fma(n, hn::Set(d, -C::ln2_lo), above)};
+  return {hn::BitCast(hn::RebindToUnsigned<D>(), shifted), n,
+          fma(n, hn::Set(d, -C::ln2_lo), above)};
+}
+
+// The reduction for exp_of, of any x. Where n goes beyond all exponents r is finite.
+template <class D>
+HWY_INLINE ReducedExp<D> reduced_for_exp(D d, hn::Vec<D> x) {
+  using C = ConstantsOf<D>;
+#if HWY_TARGET == HWY_AVX3
+  // `scaled` takes any n there. The smaller magnitude with its sign, 1 instead of NaN.
+  auto e = reduced_exp<C::exp_root_bits>(d, x);
+  constexpr int smaller_magnitude = 2;
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
+    e.r = hn::Vec<D>{_mm512_range_ps(e.r.raw, hn::Set(d, 1.0F).raw, smaller_magnitude)};
+  } else {
+    e.r = hn::Vec<D>{_mm512_range_pd(e.r.raw, hn::Set(d, 1.0).raw, smaller_magnitude)};
+  }
+  return e;
+#else
+  return reduced_exp<C::exp_root_bits>(d,
+                                       at_least(d, C::exp_lowest, at_most(d, C::exp_highest, x)));
+#endif
+}
+
+// 2^(n - floor(n)).
+template <class D>
+HWY_INLINE hn::Vec<D> root_of(D d, const ReducedExp<D> &e) {
+  using C = ConstantsOf<D>;
+#if HWY_TARGET == HWY_AVX3
+  return hn::Vec<D>{_mm512_permutex2var_pd(hn::Load(d, C::exp_roots).raw, e.bits.raw,
+                                           hn::Load(d, C::exp_roots + hn::MaxLanes(d)).raw)};
+#else
+  const hn::RebindToSigned<D> di;
+  const auto index = hn::And(hn::BitCast(di, e.bits), hn::Set(di, (1 << C::exp_root_bits) - 1));
+  return hn::GatherIndex(d, C::exp_roots, index);
+#endif
+}
+
+// p * 2^floor(n), rounded once, for 0.5 < p < 4; but for AVX-512 half of n is a normal exponent.
+template <class D>
+HWY_INLINE hn::Vec<D> scaled(D d, hn::Vec<D> p, const ReducedExp<D> &e) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
+    return hn::Vec<D>{_mm512_scalef_ps(p.raw, e.n.raw)};
+  } else {
+    return hn::Vec<D>{_mm512_scalef_pd(p.raw, e.n.raw)};
+  }
+#else
+  using C = ConstantsOf<D>;
+  const auto whole = hn::ShiftRight<C::exp_root_bits>(e.bits);
+  const auto half = hn::ShiftRight<1>(whole);
+  const auto bias = hn::Set(hn::RebindToUnsigned<D>(), typename C::Bits{C::bias});
+  const auto rest = hn::Sub(whole, half);
+  return hn::Mul(hn::Mul(p, of_exponent(d, hn::Add(half, bias))),
+                 of_exponent(d, hn::Add(rest, bias)));
+#endif
 }
 
 template <class D>
 HWY_INLINE hn::Vec<D> exp_of(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
-  const auto e = reduced_exp(d, at_least(d, C::exp_lowest, at_most(d, C::exp_highest, x)));
+  const auto e = reduced_for_exp(d, x);
   const auto square = hn::Mul(e.r, e.r);
   const auto tail = fma(square, horner_of_halves(d, e.r, square, C::exp_q), e.r);
-  return scaled(d, hn::Add(tail, hn::Set(d, hn::TFromD<D>(1))), e.n);
+  if constexpr (C::exp_root_bits == 0) {
+    return scaled(d, hn::Add(tail, hn::Set(d, hn::TFromD<D>(1))), e);
+  } else {
+    const auto root = root_of(d, e);
+    return scaled(d, fma(tail, root, root), e);
+  }
 }
 
 // ---- Logarithm ----------------------------------------------------------------------------------
@@ -262,14 +303,16 @@ HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
   const auto one = hn::Set(d, 1.0);
   const auto two = hn::Set(d, 2.0);
   const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
-  const auto e = reduced_exp(d, hn::Add(a, a));
+  const auto e = reduced_exp<0>(d, hn::Add(a, a));
   // e^r - 1 = r + tail, |tail| < |r|
   const auto square = hn::Mul(e.r, e.r);
-  const auto tail = hn::Mul(square, horner_of_halves(d, e.r, square, C::exp_q));
+  const auto tail = hn::Mul(square, horner_of_halves(d, e.r, square, C::tanh_exp_q));
   const auto fraction = hn::Add(e.r, tail);
   const auto fraction_lo = hn::Sub(tail, hn::Sub(fraction, e.r));
   // E = (2^n - 1) + 2^n (e^r - 1), by Knuth's sum
-  const auto power = power_of_two(d, e.shifted);
+  const auto exponent =
+      hn::Add(e.bits, hn::Set(hn::RebindToUnsigned<D>(), typename C::Bits{C::bias}));
+  const auto power = of_exponent(d, exponent);
   const auto base = hn::Sub(power, one);
   const auto product = hn::Mul(power, fraction);
   const auto numerator = hn::Add(base, product);

@@ -17,12 +17,14 @@ struct ElementaryConstants<float> {
   // Added to a small number it rounds to an integer, which its lowest bits then hold.
   static constexpr float to_integer = 0x1.8p23F;
 
-  // ---- exp: x = n ln 2 + r, e^r = 1 + r + r^2 q(r) within 2^-27.7 for |r| <= ln 2 / 2 ----
+  // ---- exp: x = n ln 2 + r, n a multiple of u = 2^-exp_root_bits; e^r = 1 + r + r^2 q(r) within
+  // 2^-27.7 for |r| <= u ln 2 / 2 ----
   static constexpr float log2_e = 0x1.715476p0F;
   static constexpr float ln2_hi = 0x1.62e4p-1F;  // few bits: n times it is exact
   static constexpr float ln2_lo = 0x1.7f7d1cp-20F;
   static constexpr float exp_lowest = -104.5F;  // e to it is 0
   static constexpr float exp_highest = 89.0F;   // infinity
+  static constexpr int exp_root_bits = 0;
   static constexpr float exp_q[] = {0x1p-1F, 0x1.5554aep-3F, 0x1.555486p-5F, 0x1.12290ep-7F,
                                     0x1.6d9a92p-10F};
 
@@ -56,15 +58,21 @@ struct ElementaryConstants<double> {
   static constexpr int bias = 1023;
   static constexpr double to_integer = 0x1.8p52;
 
-  static constexpr double log2_e = 0x1.71547652b82fep+0;  // q(r) within 2^-57.1
+  static constexpr double log2_e = 0x1.71547652b82fep+0;
   static constexpr double ln2_hi = 0x1.62e42fefa3p-1;
   static constexpr double ln2_lo = 0x1.3de6af278ece6p-42;
   static constexpr double exp_lowest = -746;
   static constexpr double exp_highest = 710;
-  static constexpr double exp_q[] = {
-      0x1.0000000000005p-1,  0x1.555555555555cp-3,  0x1.5555555552027p-5,  0x1.111111110e634p-7,
-      0x1.6c16c17f6f704p-10, 0x1.a01a01b61641ap-13, 0x1.a019a5d45a913p-16, 0x1.71dde96c176d6p-19,
-      0x1.28a364058468dp-22, 0x1.af77b2f315ed4p-26};
+  static constexpr int exp_root_bits = 4;  // q(r) within 2^-56.2
+  static constexpr double exp_q[] = {0x1.fffffffffffb9p-2, 0x1.555555548f88fp-3,
+                                     0x1.55555558fcb02p-5, 0x1.11123aae81deep-7,
+                                     0x1.6c14c6e647d90p-10};
+  // 2^(j/16)
+  alignas(64) static constexpr double exp_roots[] = {
+      0x1.0000000000000p+0, 0x1.0b5586cf9890fp+0, 0x1.172b83c7d517bp+0, 0x1.2387a6e756238p+0,
+      0x1.306fe0a31b715p+0, 0x1.3dea64c123422p+0, 0x1.4bfdad5362a27p+0, 0x1.5ab07dd485429p+0,
+      0x1.6a09e667f3bcdp+0, 0x1.7a11473eb0187p+0, 0x1.8ace5422aa0dbp+0, 0x1.9c49182a3f090p+0,
+      0x1.ae89f995ad3adp+0, 0x1.c199bdd85529cp+0, 0x1.d5818dcfba487p+0, 0x1.ea4afa2a490dap+0};
 
   // log(1 + f) = 2 s + s z q(z), s = f / (2 + f), z = s^2
   static constexpr Bits sqrt_half = 0x3fe6a09e667f3bcd;
@@ -85,6 +93,11 @@ struct ElementaryConstants<double> {
                                      0x1.a01a019cab76ep-16, -0x1.27e4f805357ebp-22,
                                      0x1.1ee9e891d583ep-29, -0x1.8facd1e5495a7p-37};
 
+  // e^r = 1 + r + r^2 q(r) within 2^-57.1 for |r| <= ln 2 / 2
+  static constexpr double tanh_exp_q[] = {
+      0x1.0000000000005p-1,  0x1.555555555555cp-3,  0x1.5555555552027p-5,  0x1.111111110e634p-7,
+      0x1.6c16c17f6f704p-10, 0x1.a01a01b61641ap-13, 0x1.a019a5d45a913p-16, 0x1.71dde96c176d6p-19,
+      0x1.28a364058468dp-22, 0x1.af77b2f315ed4p-26};
   static constexpr double tanh_highest = 20;
 };
 

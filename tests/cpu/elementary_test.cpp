@@ -19,7 +19,7 @@ struct Function {
 };
 
 const Function functions[] = {
-    {"exp", TL_UNARY_EXP, std::exp, mpfr_exp, 1.1, 1.1},
+    {"exp", TL_UNARY_EXP, std::exp, mpfr_exp, 1.1, 1.15},
     {"log", TL_UNARY_LOG, std::log, mpfr_log, 0.9, 0.9},
     {"log1p", TL_UNARY_LOG1P, std::log1p, mpfr_log1p, 0.9, 0.9},
     {"sin", TL_UNARY_SIN, std::sin, mpfr_sin, 1.7, 1.7},
