@@ -145,7 +145,9 @@ void transpose_apart(const W *from, uint64_t from_stride, W *to, uint64_t to_str
     for (uint64_t j = 0; j < cols; j += side) {
       const uint64_t width = cols - j < side ? cols - j : side;
       const W *const corner = from + j * from_stride + i;
-      ask_for_rows(corner + side, from_stride, width);
+      // For the second cache; processors do not see these jumps coming.
+      for (uint64_t r = 0; r < width; ++r)
+        __builtin_prefetch(corner + side + r * from_stride, 0, 2);
       transpose_tiles<false>(corner, from_stride, words + j, most_cols<W>, height, width);
     }
     for (uint64_t r = 0; r < height; ++r)
@@ -308,11 +310,10 @@ void copy_transposed(const tl_instance &instance, std::span<const Axis> axes, si
   const OuterAxes outer = outer_axes(axes, inner, across, total);
 
   constexpr uint64_t line = 64 / sizeof(W);
-  const uint64_t rows = std::min(axes[across].size, 16 * line);
+  const uint64_t rows = std::min(axes[across].size, (stream ? 32 : 16) * line);
   const bool is_aligned = reinterpret_cast<uintptr_t>(to) % 64 == 0 && to_stride % line == 0;
-  // Not of sources whose rows start within lines: half as fast for doubles.
-  const bool is_apart = run == 1 && stream && !is_aligned && along.stride % line == 0 &&
-                        along.size >= 4 * line && axes[across].size >= line;
+  const bool is_apart =
+      run == 1 && stream && !is_aligned && along.size >= 4 * line && axes[across].size >= line;
   const uint64_t cols = std::min(along.size, is_apart ? most_cols<W> : 4 * line);
   const uint64_t row_blocks = blocks_in(axes[across].size, rows);
   const uint64_t col_blocks = blocks_in(along.size, cols);
@@ -320,8 +321,8 @@ void copy_transposed(const tl_instance &instance, std::span<const Axis> axes, si
                blocks_in(piece, rows * cols * run), [&](uint64_t begin, uint64_t end) {
                  for (uint64_t block = begin; block < end; ++block) {
                    const Offsets corner = outer[block / col_blocks / row_blocks];
-                   const uint64_t i = block / col_blocks % row_blocks * rows;
-                   const uint64_t j = block % col_blocks * cols;
+                   const uint64_t i = block % row_blocks * rows;
+                   const uint64_t j = block / row_blocks % col_blocks * cols;
                    kernels.transpose(from + corner.from + j * along.stride + i * run, along.stride,
                                      to + corner.to + i * to_stride + j * run, to_stride,
                                      std::min(rows, axes[across].size - i),

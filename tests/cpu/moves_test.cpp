@@ -112,8 +112,10 @@ TEST_CASE("results that go past the caches are whole") {
   CHECK(swap(backend, x, 1, rows, cols, 1) == swapped(x, 1, rows, cols, 1));
   const std::vector<float> aligned = counted<float>(4128 * 1072);
   CHECK(swap(backend, aligned, 1, 4128, 1072, 1) == swapped(aligned, 1, 4128, 1072, 1));
-  const std::vector<float> apart = counted<float>(4129 * 1072);  // rows of the result are not
-  CHECK(swap(backend, apart, 1, 4129, 1072, 1) == swapped(apart, 1, 4129, 1072, 1));
+  for (const uint64_t source_cols : {1072U, 1073U}) {  // rows of the result are not
+    const std::vector<float> apart = counted<float>(4129 * source_cols);
+    CHECK(swap(backend, apart, 1, 4129, source_cols, 1) == swapped(apart, 1, 4129, source_cols, 1));
+  }
   const std::vector<float> runs = counted<float>(16 * 544 * 8 * 64);
   CHECK(swap(backend, runs, 16, 544, 8, 64) == swapped(runs, 16, 544, 8, 64));
   std::vector<uint32_t> reversed(rows);
