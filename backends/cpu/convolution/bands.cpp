@@ -2,6 +2,7 @@
 // where they lie in a band (convolution/band.hpp), since every tap is an offset there.
 //
 // Columns run through the lines of a band. What lies between lines is computed and dropped.
+#include "blocks.hpp"
 #include "convolution/kernel_rows.hpp"
 
 namespace torchlean::cpu {
@@ -24,14 +25,14 @@ class Bands {
                                    phase[2]->taps.size())),
         block_(depth_block<T>(at.sources.count * taps_)),
         most_channels_(std::min(at.sources.count, (block_ + taps_ - 2) / taps_ + 1)),
-        pieces_((phase[2]->count + most_cols - 1) / most_cols),
+        pieces_(blocks_in(phase[2]->count, most_cols)),
         band_(fitting_band()),
         strips_(strips()) {}
 
   // Does packing cost more than the columns that are dropped? A packed vector takes about as long
   // as 6 rows' products with it (Zen 4).
   bool is_worth() const {
-    const int64_t lines = (phase_[1]->count + strips_ - 1) / strips_;
+    const int64_t lines = blocks_in(phase_[1]->count, strips_);
     const int64_t places = lines * length();
     const int64_t cols = vectors((lines - 1) * band_.line_stride() + length()) * kernels_.lanes;
     return cols * rows_ <= places * (rows_ + 6) && band_bytes(band_) <= most_bytes;
@@ -40,7 +41,7 @@ class Bands {
   void run() {
     KernelRows<T> kernel(at_, phase_, true);
     const int64_t lines = phase_[1]->count;
-    const int64_t most_lines = (lines + strips_ - 1) / strips_;
+    const int64_t most_lines = blocks_in(lines, strips_);
     const int64_t tasks = at_.batch * at_.groups * phase_[0]->count * strips_ * pieces_;
     const int64_t products = rows_ * at_.sources.count * taps_ * most_lines * length();
     each_task(at_.instance, tasks, products, [&](int64_t begin, int64_t end) {
@@ -78,7 +79,7 @@ class Bands {
   };
 
   bool in_order() const { return phase_[2]->step == 1; }
-  int64_t length() const { return (phase_[2]->count + pieces_ - 1) / pieces_; }
+  int64_t length() const { return blocks_in(phase_[2]->count, pieces_); }
   int64_t vectors(int64_t cols) const { return (cols + kernels_.lanes - 1) / kernels_.lanes; }
 
   int64_t band_bytes(const Band<T> &band) const {
@@ -102,7 +103,7 @@ class Bands {
     const int64_t lines = phase_[1]->count;
     const int64_t threads = at_.instance.threads.load(std::memory_order_relaxed);
     const int64_t others = at_.batch * at_.groups * phase_[0]->count * pieces_;
-    const int64_t wanted = threads == 1 ? 1 : (2 * threads + others - 1) / others;
+    const int64_t wanted = threads == 1 ? 1 : blocks_in(2 * threads, others);
     return std::clamp((lines + band_.lines() - 1) / band_.lines(), std::min(wanted, lines), lines);
   }
 

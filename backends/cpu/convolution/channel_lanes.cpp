@@ -1,5 +1,6 @@
 // Convolutions with a target channel in each lane: good where much of the windows is padding, since
 // what lies in it is left out.
+#include "blocks.hpp"
 #include "convolution/correlation.hpp"
 #include "convolution/lane_kernels.hpp"
 
@@ -45,7 +46,7 @@ class ChannelLanes {
       all *= static_cast<double>(all_of);
       inside *= static_cast<double>(inside_of);
     }
-    const int64_t channels = (at_.targets.count + line - 1) / line * line;
+    const int64_t channels = round_up(at_.targets.count, line);
     const double ends = 1 + 2 / static_cast<double>(most_places_);
     // Where the copy leaves the caches, an element of it takes as long as some products.
     constexpr int64_t most_cached = (16 << 20) / sizeof(T);
@@ -66,7 +67,7 @@ class ChannelLanes {
     turn();
     const int64_t lines = at_.batch * lines_of_sample();
     const int64_t chunks = chunks_of(lines);
-    const int64_t most_lines = (lines + chunks - 1) / chunks;
+    const int64_t most_lines = blocks_in(lines, chunks);
     const int64_t products =
         most_lines * most_places_ * most_vectors * lanes_ * at_.sources.count * taps_;
     each_task(at_.instance, at_.groups * chunks * panels_.count(), products,

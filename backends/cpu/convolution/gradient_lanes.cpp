@@ -1,5 +1,6 @@
 // The gradient of a convolution's kernel with a window channel in each lane: nothing is packed but
 // what lies on the windows, and what meets the padding is left out.
+#include "blocks.hpp"
 #include "convolution/correlation.hpp"
 #include "convolution/lane_kernels.hpp"
 
@@ -40,7 +41,7 @@ class GradientLanes {
     turn();
     if (at_.groups > 1) std::fill_n(at_.d_kernel, at_.groups * at_.window_channels * row_, T(0));
     const int64_t high = kernels_.places;
-    const int64_t tiles = (at_.position_channels + high - 1) / high;
+    const int64_t tiles = blocks_in(at_.position_channels, high);
     each_task(at_.instance, at_.groups * panels_.count() * tiles,
               at_.batch * places_ * high * taps_ * most_vectors * lanes_,
               [&](int64_t begin, int64_t end) {

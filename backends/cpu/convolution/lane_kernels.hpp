@@ -1,6 +1,7 @@
 // The loops of convolutions that have a channel in each lane.
 #pragma once
 
+#include "blocks.hpp"
 #include "cpu.hpp"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ class Panels {
   Panels(int64_t channels, int64_t lanes)
       : channels_(channels),
         lanes_(lanes),
-        vectors_((channels + lanes - 1) / lanes),
+        vectors_(blocks_in(channels, lanes)),
         count_((vectors_ + LaneKernels<T>::most_vectors - 1) / LaneKernels<T>::most_vectors) {}
 
   int64_t count() const { return count_; }

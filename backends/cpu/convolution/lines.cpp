@@ -1,5 +1,6 @@
 // Convolutions of groups with one or two target channels: lines of the result are sums of weighted
 // lines of the source.
+#include "blocks.hpp"
 #include "convolution/correlation.hpp"
 
 #include <algorithm>
@@ -104,8 +105,8 @@ void correlate_by_lines(const Correlation<T> &at, const Phases &phase) {
   const int64_t line_bytes = Band<T>(kernels, phase, 1, count).channel_stride() * at.sources.count *
                              static_cast<int64_t>(sizeof(T));
   const int64_t fitting = std::max(least_lines, band_bytes / line_bytes);
-  const int64_t strips = (lines + fitting - 1) / fitting;  // that differ by a line at most
-  const int64_t strip = (lines + strips - 1) / strips;
+  const int64_t strips = blocks_in(lines, fitting);  // that differ by a line at most
+  const int64_t strip = blocks_in(lines, strips);
   const Band<T> band(kernels, phase, strip, count);
   const int64_t together = lines / strips >= LineSum<T>::most ? LineSum<T>::most : 1;
 

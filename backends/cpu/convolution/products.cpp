@@ -1,5 +1,6 @@
 // Convolutions as matrix products: the kernel times the source (convolution/image.hpp), group by
 // group.
+#include "blocks.hpp"
 #include "convolution/image.hpp"
 #include "convolution/kernel_rows.hpp"
 
@@ -17,14 +18,14 @@ class PackedProducts {
         places_(phase[0]->count * phase[1]->count * phase[2]->count),
         cols_(at.batch * places_),
         group_(group_cols(kernels_)),
-        blocks_((cols_ + group_ - 1) / group_),
+        blocks_(blocks_in(cols_, group_)),
         kernel_(at, phase, blocks_ > 1) {}
 
   void run() {
     const int64_t width = std::min(group_, cols_);
     const int64_t depth = kernel_.depth();
     const int64_t strip = rows_of_a_task(width);
-    const int64_t strips = (rows_ + strip - 1) / strip;
+    const int64_t strips = blocks_in(rows_, strip);
     each_task(at_.instance, at_.groups * blocks_ * strips, strip * depth * width,
               [&](int64_t begin, int64_t end) {
                 ImageRight<T> right(convolution_kernels<T>(at_.instance.target), phase_,
@@ -51,10 +52,10 @@ class PackedProducts {
     const int64_t blocks = at_.groups * blocks_;
     const int64_t threads = at_.instance.threads.load(std::memory_order_relaxed);
     if (threads == 1 || blocks >= 2 * threads) return rows_;
-    const int64_t wanted = (2 * threads + blocks - 1) / blocks;
+    const int64_t wanted = blocks_in(2 * threads, blocks);
     const int64_t least = std::max(
         4 * kernels_.rows, (int64_t{1} << 16) / std::max<int64_t>(1, kernel_.depth() * cols));
-    const int64_t strip = std::max(least, (rows_ + wanted - 1) / wanted);
+    const int64_t strip = std::max(least, blocks_in(rows_, wanted));
     return std::min(rows_, round_up(strip, kernels_.tall_rows));
   }
 
