@@ -96,18 +96,18 @@ HWY_INLINE ReducedExp<D> reduced_exp(D d, hn::Vec<D> x) {
           fma(n, hn::Set(d, -C::ln2_lo), above)};
 }
 
-// The reduction for exp_of, of any x. Where n goes beyond all exponents r is finite.
+// The same for any x: where n is beyond all exponents, r is finite.
 template <class D>
 HWY_INLINE ReducedExp<D> reduced_for_exp(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
 #if HWY_TARGET == HWY_AVX3
-  // `scaled` takes any n there. The smaller magnitude with its sign, 1 instead of NaN.
+  // The one of smaller magnitude, with the sign of r, and 1 where r is NaN.
   auto e = reduced_exp<C::exp_root_bits>(d, x);
-  constexpr int smaller_magnitude = 2;
+  constexpr int smaller = 2;
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
-    e.r = hn::Vec<D>{_mm512_range_ps(e.r.raw, hn::Set(d, 1.0F).raw, smaller_magnitude)};
+    e.r = hn::Vec<D>{_mm512_range_ps(e.r.raw, hn::Set(d, 1.0F).raw, smaller)};
   } else {
-    e.r = hn::Vec<D>{_mm512_range_pd(e.r.raw, hn::Set(d, 1.0).raw, smaller_magnitude)};
+    e.r = hn::Vec<D>{_mm512_range_pd(e.r.raw, hn::Set(d, 1.0).raw, smaller)};
   }
   return e;
 #else
@@ -130,7 +130,8 @@ HWY_INLINE hn::Vec<D> root_of(D d, const ReducedExp<D> &e) {
 #endif
 }
 
-// p * 2^floor(n), rounded once, for 0.5 < p < 4; but for AVX-512 half of n is a normal exponent.
+// p * 2^floor(n), rounded once, for 0.5 < p < 4. Half of n is a normal exponent, but with AVX-512
+// any n will do.
 template <class D>
 HWY_INLINE hn::Vec<D> scaled(D d, hn::Vec<D> p, const ReducedExp<D> &e) {
 #if HWY_TARGET == HWY_AVX3
@@ -270,30 +271,30 @@ HWY_INLINE hn::Vec<D> log1p_of(D d, hn::Vec<D> x) {
 
 // ---- Hyperbolic tangent -------------------------------------------------------------------------
 
-// float: F / (F + 1) with F = (e^(2|x|) - 1) / 2, or a polynomial where the sum would lose too
-// much.
+// float: F / (F + 1) with F = (e^(2|x|) - 1) / 2, or F - F (F / (F + 1)) where F is small: it lets
+// through less of what the quotient loses. r is three times as far above 0 as below: where it is
+// negative, F is large enough for what its own terms lose.
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == sizeof(float)> * = nullptr>
 HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
   const hn::RebindToUnsigned<D> du;
   const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
-  // a = n (ln 2) / 2 + r, and 2^n from the lowest bits of n + bias + to_integer
+  // a = n (ln 2) / 2 + r, near enough by a float's ln 2, and 2^n from the lowest bits of `shifted`
   const auto to_exponent = hn::Set(d, C::to_integer + C::bias);
-  const auto shifted = fma(a, hn::Set(d, 2 * C::log2_e), to_exponent);
+  const auto below = hn::Sub(a, hn::Set(d, C::tanh_middle));
+  const auto shifted = fma(below, hn::Set(d, 2 * C::log2_e), to_exponent);
   const auto n = hn::Sub(shifted, to_exponent);
-  const auto above = fma(n, hn::Set(d, -C::ln2_hi / 2), a);
-  const auto r = fma(n, hn::Set(d, -C::ln2_lo / 2), above);
+  const auto r = fma(n, hn::Set(d, -4 * C::tanh_middle), a);
   const auto power = hn::BitCast(d, hn::ShiftLeft<C::mantissa_bits>(hn::BitCast(du, shifted)));
   // (e^(2r) - 1) / 2
   const auto square = hn::Mul(r, r);
   const auto fraction = fma(square, horner_of_halves(d, r, square, C::tanh_exp_q), r);
   const auto half = hn::Set(d, 0.5F);
   const auto numerator = fma(power, fraction, fma(power, half, hn::Neg(half)));
-  const auto quotient = hn::Div(numerator, hn::Add(numerator, hn::Set(d, 1.0F)));
-  const auto z = hn::Mul(a, a);
-  const auto series = fma(hn::Mul(a, z), horner(d, z, C::tanh_q), a);
-  const auto is_small = hn::Lt(a, hn::Set(d, C::tanh_series_below));
-  return hn::CopySign(hn::IfThenElse(is_small, series, quotient), x);
+  const auto quotient = hn::Div(numerator, hn::Sub(hn::Set(d, -1.0F), numerator));  // its negative
+  const auto difference = fma(numerator, quotient, numerator);
+  const auto is_small = hn::Lt(a, hn::Set(d, 3 * C::tanh_middle));  // n = 0
+  return hn::CopySign(hn::IfThenElse(is_small, difference, quotient), x);
 }
 
 // double: E / (E + 2) with E = e^(2|x|) - 1 in two words.

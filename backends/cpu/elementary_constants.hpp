@@ -43,11 +43,11 @@ struct ElementaryConstants<float> {
   static constexpr float sin_q[] = {-0x1.555546p-3F, 0x1.110756p-7F, -0x1.994b4p-13F};
   static constexpr float cos_q[] = {0x1.55554ap-5F, -0x1.6c0c82p-10F, 0x1.99ff42p-16F};
 
-  // ---- tanh(x) = x + x z q(z), z = x^2, within 2^-27.5 for |x| < 0.27; 1 beyond the highest ----
-  static constexpr float tanh_exp_q[] = {2 * exp_q[0], 4 * exp_q[1], 8 * exp_q[2], 16 * exp_q[3],
-                                         32 * exp_q[4]};  // (e^(2r) - 1) / 2 = r + r^2 q(r)
-  static constexpr float tanh_q[] = {-0x1.5554f4p-2F, 0x1.10d0ep-3F, -0x1.a205b4p-5F};
-  static constexpr float tanh_series_below = 0.26F;
+  // ---- tanh: (e^(2r) - 1) / 2 = r + r^2 q(r) for -ln 2 / 8 <= r <= 3 ln 2 / 8, within 2^-27 of
+  // the result; 1 beyond the highest ----
+  static constexpr float tanh_middle = 0x1.62e43p-4F;  // of the places for n = 0: ln 2 / 8
+  static constexpr float tanh_exp_q[] = {0x1.fffff4p-1F, 0x1.555698p-1F, 0x1.555802p-2F,
+                                         0x1.0e7486p-3F, 0x1.ac04fap-5F};
   static constexpr float tanh_highest = 9.02F;
 };
 

@@ -24,7 +24,7 @@ const Function functions[] = {
     {"log1p", TL_UNARY_LOG1P, std::log1p, mpfr_log1p, 0.9, 0.9},
     {"sin", TL_UNARY_SIN, std::sin, mpfr_sin, 1.7, 1.7},
     {"cos", TL_UNARY_COS, std::cos, mpfr_cos, 1.7, 1.7},
-    {"tanh", TL_UNARY_TANH, std::tanh, mpfr_tanh, 1.6, 1.4},
+    {"tanh", TL_UNARY_TANH, std::tanh, mpfr_tanh, 1.85, 1.4},
 };
 
 bool is_long() {
