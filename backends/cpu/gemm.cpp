@@ -17,6 +17,9 @@ constexpr int64_t shared_products = int64_t{1} << 21;
 // From here on even a single thread gains from panels of all columns.
 constexpr int64_t large_products = int64_t{1} << 26;
 
+// Packed rows that stay in a core's second-level cache beside a group of columns.
+constexpr int64_t most_band_rows = 512;
+
 // Rows of a thread that repay a copy of the right operand of its own.
 constexpr int64_t repaying_rows = 128;
 
@@ -343,26 +346,28 @@ class Multiplication {
     const int64_t right_tasks = blocks_in(parts, parts_together);
     const int64_t rows_together = 4 * kernels_.cols;
     const int64_t left_tasks = block.left == nullptr ? 0 : blocks_in(block.rows, rows_together);
-    parallel_for(
-        instance_, static_cast<uint64_t>(right_tasks + left_tasks), 1,
-        [&](uint64_t from, uint64_t to) {
-          for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task) {
-            if (task < right_tasks) {
-              const int64_t part = task * parts_together;
-              pack_columns(block, begin_of_part(kernels_, part, block.cols),
-                           begin_of_part(kernels_, part + parts_together, block.cols));
-            } else {
-              const int64_t i = (task - right_tasks) * rows_together;
-              const int64_t count = std::min(rows_together, block.rows - i);
-              const int64_t whole = count / high * high;
-              pack_panels(kernels_, block.a.at(i, 0), block.a.row_stride, block.a.col_stride, whole,
-                          block.depth, block.left + i * block.depth, high);
-              pack_panels(kernels_, block.a.at(i + whole, 0), block.a.row_stride,
-                          block.a.col_stride, count - whole, block.depth,
-                          block.left + (i + whole) * block.depth, count - whole);
-            }
-          }
-        });
+    const int64_t tasks = right_tasks + left_tasks;
+    // Columns and rows are mixed evenly: each thread packs its part of either.
+    const auto right_before = [&](int64_t task) { return task * right_tasks / tasks; };
+    parallel_for(instance_, static_cast<uint64_t>(tasks), 1, [&](uint64_t from, uint64_t to) {
+      for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task) {
+        const int64_t right_task = right_before(task);
+        if (right_before(task + 1) > right_task) {
+          const int64_t part = right_task * parts_together;
+          pack_columns(block, begin_of_part(kernels_, part, block.cols),
+                       begin_of_part(kernels_, part + parts_together, block.cols));
+        } else {
+          const int64_t i = (task - right_task) * rows_together;
+          const int64_t count = std::min(rows_together, block.rows - i);
+          const int64_t whole = count / high * high;
+          pack_panels(kernels_, block.a.at(i, 0), block.a.row_stride, block.a.col_stride, whole,
+                      block.depth, block.left + i * block.depth, high);
+          pack_panels(kernels_, block.a.at(i + whole, 0), block.a.row_stride, block.a.col_stride,
+                      count - whole, block.depth, block.left + (i + whole) * block.depth,
+                      count - whole);
+        }
+      }
+    });
   }
 
   // Neighbouring panels that are alike are packed together.
@@ -384,14 +389,20 @@ class Multiplication {
     const int64_t tiles = blocks_in(block.rows, kernels_.rows);
     const int64_t threads = instance_.threads.load(std::memory_order_relaxed);
     const int64_t strip =
-        std::clamp<int64_t>(tiles * groups / (16 * threads), 1, 128 / kernels_.rows) *
+        std::clamp<int64_t>(tiles * groups / (32 * threads), 1, 128 / kernels_.rows) *
         kernels_.rows;
     const int64_t strips = blocks_in(block.rows, strip);
+    // Packed rows go band by band: a thread multiplies those that it packed.
+    const int64_t bands = block.left == nullptr ? 1 : blocks_in(strips * strip, most_band_rows);
+    const int64_t band = blocks_in(strips, bands);
     parallel_for(
         instance_, static_cast<uint64_t>(groups * strips), 1, [&](uint64_t from, uint64_t to) {
           for (auto task = static_cast<int64_t>(from); task < static_cast<int64_t>(to); ++task) {
-            const int64_t row = task % strips * strip;
-            const int64_t part = task / strips * group;
+            const int64_t first = task / (groups * band) * band;
+            const int64_t in_band = task - first * groups;
+            const int64_t band_strips = std::min(band, strips - first);
+            const int64_t row = (first + in_band % band_strips) * strip;
+            const int64_t part = in_band / band_strips * group;
             const Left<T> left{block.a, block.left, block.rows, row,
                                std::min(strip, block.rows - row)};
             multiply_group(block, left, begin_of_part(kernels_, part, block.cols),

@@ -100,12 +100,14 @@ TEST_CASE_TEMPLATE("products are right on every edge of tiles and blocks", T, fl
       }
 }
 
-// Each way in which threads share a product: both operands packed together, or the right one; each
-// with a copy of its own; nothing packed, by strips of rows; by columns; along the depth.
+// Each way in which threads share a product: both operands packed together, in one band or three,
+// or the right one; each with a copy of its own; nothing packed, by strips of rows; by columns;
+// along the depth.
 TEST_CASE_TEMPLATE("large and deep products have the same bits on one to four threads", T, float,
                    double) {
   constexpr tl_bmm_params shapes[] = {{sizeof(tl_bmm_params), 1, 409, 400, 413, 0, 1},
                                       {sizeof(tl_bmm_params), 1, 150, 300, 170, 1, 1},
+                                      {sizeof(tl_bmm_params), 1, 1100, 70, 330, 1, 1},
                                       {sizeof(tl_bmm_params), 1, 70, 300, 700, 0, 0},
                                       {sizeof(tl_bmm_params), 1, 520, 130, 200, 0, 1},
                                       {sizeof(tl_bmm_params), 1, 517, 60, 275, 1, 1},
