@@ -1,6 +1,7 @@
 // The memory of all storages.
 #include "allocator.hpp"
 
+#include "blocks.hpp"
 #include "cpu.hpp"
 
 #include <sanitizer/asan_interface.h>
@@ -37,7 +38,7 @@ Allocator &Allocator::instance() {
 
 size_t Allocator::block_size(size_t bytes) const {
   if (shelf_bytes_ == 0) return bytes;
-  if (bytes <= last_multiple) return (bytes + unit - 1) / unit * unit;
+  if (bytes <= last_multiple) return round_up(bytes, unit);
   const size_t steps = bytes < smallest_large ? small_steps : large_steps;
   const size_t step = std::bit_floor(bytes - 1) / steps;
   return (bytes + step - 1) & ~(step - 1);

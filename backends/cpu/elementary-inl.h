@@ -277,7 +277,6 @@ HWY_INLINE hn::Vec<D> log1p_of(D d, hn::Vec<D> x) {
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == sizeof(float)> * = nullptr>
 HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
   using C = ConstantsOf<D>;
-  const hn::RebindToUnsigned<D> du;
   const auto a = at_most(d, C::tanh_highest, hn::Abs(x));
   // a = n (ln 2) / 2 + r, near enough by a float's ln 2, and 2^n from the lowest bits of `shifted`
   const auto to_exponent = hn::Set(d, C::to_integer + C::bias);
@@ -285,7 +284,7 @@ HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) {
   const auto shifted = fma(below, hn::Set(d, 2 * C::log2_e), to_exponent);
   const auto n = hn::Sub(shifted, to_exponent);
   const auto r = fma(n, hn::Set(d, -4 * C::tanh_middle), a);
-  const auto power = hn::BitCast(d, hn::ShiftLeft<C::mantissa_bits>(hn::BitCast(du, shifted)));
+  const auto power = of_exponent(d, hn::BitCast(hn::RebindToUnsigned<D>(), shifted));
   // (e^(2r) - 1) / 2
   const auto square = hn::Mul(r, r);
   const auto fraction = fma(square, horner_of_halves(d, r, square, C::tanh_exp_q), r);

@@ -5,6 +5,7 @@
 // order the first of several equal maxima of a window stays the first in row-major order.
 #include "pooling.hpp"
 
+#include "blocks.hpp"
 #include "convolution/kernels.hpp"
 #include "threads.hpp"
 
@@ -300,7 +301,7 @@ class SmoothLines {
         for (int64_t h = row.begin; h < row.end; ++h)
           for (int64_t k = begin; k < end; ++k) taps_.push_back({d, h, k});
       const auto taps = signed_of(taps_.size());
-      const int64_t width = (count + unit - 1) / unit * unit;
+      const int64_t width = round_up(count, unit);
       entries_.resize(static_cast<size_t>(taps * width + unit));
       T *to = entries_.data();
       for (const auto &[d, h, k] : taps_) {

@@ -1,4 +1,5 @@
 // Pools with a channel in each lane: an entry's values in as many channels are a vector.
+#include "blocks.hpp"
 #include "gemm.hpp"
 #include "pooling.hpp"
 #include "threads.hpp"
@@ -132,7 +133,7 @@ class ChannelBlock {
 template <class T, class Body>
 void each_block(tl_instance &instance, const Pool &pool, T beta, const Body &body) {
   const int64_t lanes = gemm_kernels<T>(instance.target).lanes;
-  const auto blocks = static_cast<uint64_t>((pool.channels + lanes - 1) / lanes);
+  const auto blocks = static_cast<uint64_t>(blocks_in(pool.channels, lanes));
   parallel_for(instance, blocks, pool.grain(blocks, 4), [&](uint64_t begin, uint64_t end) {
     ChannelBlock<T> block(instance, pool, beta);
     for (int64_t c = signed_of(begin) * lanes; c < std::min(pool.channels, signed_of(end) * lanes);

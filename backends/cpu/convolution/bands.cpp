@@ -80,7 +80,7 @@ class Bands {
 
   bool in_order() const { return phase_[2]->step == 1; }
   int64_t length() const { return blocks_in(phase_[2]->count, pieces_); }
-  int64_t vectors(int64_t cols) const { return (cols + kernels_.lanes - 1) / kernels_.lanes; }
+  int64_t vectors(int64_t cols) const { return blocks_in(cols, kernels_.lanes); }
 
   int64_t band_bytes(const Band<T> &band) const {
     return most_channels_ * band.channel_stride() * static_cast<int64_t>(sizeof(T));
@@ -104,7 +104,7 @@ class Bands {
     const int64_t threads = at_.instance.threads.load(std::memory_order_relaxed);
     const int64_t others = at_.batch * at_.groups * phase_[0]->count * pieces_;
     const int64_t wanted = threads == 1 ? 1 : blocks_in(2 * threads, others);
-    return std::clamp((lines + band_.lines() - 1) / band_.lines(), std::min(wanted, lines), lines);
+    return std::clamp(blocks_in(lines, band_.lines()), std::min(wanted, lines), lines);
   }
 
   // Where the columns of these places go, vector by vector.

@@ -123,8 +123,8 @@ class ChannelLanes {
   // Source channels of a block, whose weights for a panel stay in a second-level cache.
   static int64_t block_of(int64_t channels, int64_t taps) {
     constexpr int64_t most_depth = 1152;
-    const int64_t blocks = std::max<int64_t>(1, (channels * taps + most_depth - 1) / most_depth);
-    return std::max<int64_t>(1, (channels + blocks - 1) / blocks);
+    const int64_t blocks = std::max<int64_t>(1, blocks_in(channels * taps, most_depth));
+    return std::max<int64_t>(1, blocks_in(channels, blocks));
   }
 
   int64_t lines_of_sample() const { return static_cast<int64_t>(sample_.size()); }
@@ -140,8 +140,8 @@ class ChannelLanes {
     const int64_t places = at_.batch * at_.target_size();
     const int64_t threads = at_.instance.threads.load(std::memory_order_relaxed);
     const int64_t others = at_.groups * panels_.count();
-    const int64_t wanted = threads == 1 ? 1 : (4 * threads + others - 1) / others;
-    const int64_t least = (places + most_places - 1) / most_places;
+    const int64_t wanted = threads == 1 ? 1 : blocks_in(4 * threads, others);
+    const int64_t least = blocks_in(places, most_places);
     const int64_t most = std::max<int64_t>(1, places / least_places);
     return std::min(lines, std::max(least, std::min(wanted, most)));
   }
@@ -165,7 +165,7 @@ class ChannelLanes {
   // Copies the source so that the channels of a block lie together.
   void turn() {
     const int64_t size = at_.source_size();
-    const int64_t blocks = (at_.sources.count + block_ - 1) / block_;
+    const int64_t blocks = blocks_in(at_.sources.count, block_);
     turned_ = Result<T>(at_.instance,
                         static_cast<uint64_t>(at_.batch * at_.groups * at_.sources.count * size));
     each_task(at_.instance, at_.batch * at_.groups * blocks, 2 * block_ * size,
@@ -246,7 +246,7 @@ class ChannelLanes {
     const auto count = static_cast<int64_t>(cols.taps.size());
     const int64_t term_count = static_cast<int64_t>(work.terms.size()) / count;
     const T *const x = turned_of(line / lines_of_sample() * at_.groups + piece.group, channel);
-    const int64_t tiles = (cols.count + kernels_.places - 1) / kernels_.places;
+    const int64_t tiles = blocks_in(cols.count, kernels_.places);
     for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t begin = tile * cols.count / tiles;
       const int64_t end = (tile + 1) * cols.count / tiles;

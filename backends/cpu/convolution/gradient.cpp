@@ -1,4 +1,5 @@
 // The gradient of a convolution's kernel: what lies on the windows times the image, turned round.
+#include "blocks.hpp"
 #include "convolution/correlation.hpp"
 #include "convolution/image.hpp"
 
@@ -20,7 +21,7 @@ void KernelGradient<T>::run() const {
 
   const int64_t width = 2 * kernels.cols;
   const int64_t cols = position_channels * taps;
-  const int64_t blocks = (cols + width - 1) / width;
+  const int64_t blocks = blocks_in(cols, width);
   const auto left = [&](int64_t sample_and_group) {
     return Matrix<T>{on_windows + sample_and_group * window_channels * count, count, 1};
   };

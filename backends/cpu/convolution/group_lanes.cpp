@@ -1,5 +1,6 @@
 // Convolutions of groups with few target channels, a group of a sample in each lane: good where
 // lines are short, since no lane is lost at their ends.
+#include "blocks.hpp"
 #include "convolution/correlation.hpp"
 #include "convolution/lane_kernels.hpp"
 
@@ -21,7 +22,7 @@ class GroupLanes {
         row_((before_ + std::max(phase[2]->source_size, end_of_reading())) * lanes_),
         channel_(phase[0]->source_size * phase[1]->source_size * row_),
         places_(phase[0]->count * phase[1]->count * phase[2]->count),
-        blocks_((at.batch * at.groups + lanes_ - 1) / lanes_),
+        blocks_(blocks_in(at.batch * at.groups, lanes_)),
         period_(std::min(blocks_, at.groups / std::gcd(at.groups, lanes_))),
         weights_(at.instance, 0),
         starts_(at.instance, 0) {}
@@ -69,7 +70,7 @@ class GroupLanes {
                 });
       each_task(at_.instance, strips, places_ * lanes_ * kernel_size / strips,
                 [&](int64_t begin, int64_t end) {
-                  Sums sums(*this, (lines + strips - 1) / strips);
+                  Sums sums(*this, blocks_in(lines, strips));
                   for (int64_t i = begin; i < end; ++i)
                     sum(block, i * lines / strips, (i + 1) * lines / strips, x.begin(), sums);
                 });
@@ -86,7 +87,7 @@ class GroupLanes {
   bool beats_lines() const {
     constexpr int64_t most_places = 1 << 16;
     const int64_t count = phase_[2]->count;
-    const int64_t vectors = (count + lanes_ - 1) / lanes_ + 2;
+    const int64_t vectors = blocks_in(count, lanes_) + 2;
     const auto by_lines = static_cast<double>((phase_[2]->source_step == 1 ? 1 : 2) * vectors);
     const auto by_lanes = 1.7 * static_cast<double>(count * blocks_);
     return read_places() <= most_places &&
@@ -102,7 +103,7 @@ class GroupLanes {
     constexpr int64_t most_places = 1 << 14;
     constexpr int64_t line = 64 / sizeof(T);
     const int64_t groups = at_.batch * at_.groups;
-    const int64_t lanes = (groups + line - 1) / line * line;
+    const int64_t lanes = round_up(groups, line);
     return at_.targets.count <= most_targets && read_places() <= most_places &&
            1.15 * static_cast<double>(lanes) <=
                (1 + 6 / static_cast<double>(phase_[2]->count)) * static_cast<double>(groups);

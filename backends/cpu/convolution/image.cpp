@@ -1,6 +1,8 @@
 // A convolution's source as the right operand of a matrix product.
 #include "convolution/image.hpp"
 
+#include "blocks.hpp"
+
 #include <algorithm>
 
 namespace torchlean::cpu {
@@ -55,7 +57,7 @@ void ImageRight<T>::prepare(int64_t row, int64_t depth, int64_t col, int64_t col
       prepare_places(sample, {first, second, 1, third, here}, at);
       at += here;
     } else {
-      const int64_t here = std::min(lines - second, (third + left + length - 1) / length);
+      const int64_t here = std::min(lines - second, blocks_in(third + left, length));
       prepare_places(sample, {first, second, here, 0, length}, at - third);
       at += here * length - third;
     }

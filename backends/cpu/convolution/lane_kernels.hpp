@@ -80,7 +80,7 @@ class Panels {
       : channels_(channels),
         lanes_(lanes),
         vectors_(blocks_in(channels, lanes)),
-        count_((vectors_ + LaneKernels<T>::most_vectors - 1) / LaneKernels<T>::most_vectors) {}
+        count_(blocks_in(vectors_, LaneKernels<T>::most_vectors)) {}
 
   int64_t count() const { return count_; }
   // Of all panels, lanes behind the last channel included.
